@@ -1,0 +1,1 @@
+"""What code a kernel is: lowering to loops, index arithmetic, templates."""

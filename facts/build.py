@@ -1,0 +1,148 @@
+"""Making nodes: every front end builds graphs through these functions.
+
+Movement operations become views when they are made: a VIEW always stands directly on a node that is not a VIEW, and a
+view that shows its source unchanged is the source itself. Broadcasting is explicit (`expand`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedulog.errors import GraphError
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.dtype import DType, from_numpy
+from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, ReduceOp, Shape, node
+from schedulog.facts.ops import Op
+from schedulog.facts.symbolic import Size, equal, prod
+from schedulog.facts.view import ViewStack
+
+
+def buffer(memory: Buffer, shape: Shape | None = None, label: str = "") -> Node:
+    """The contents of `memory` (flat), seen in `shape` if one is given."""
+    flat = node(Op.BUFFER, (), memory, memory.dtype, label or memory.name)
+    return flat if shape is None else reshape(flat, shape)
+
+
+def array(values: NDArray[Any], name: str = "", device: str = "c") -> Node:
+    """A buffer holding a copy of `values`, in their shape."""
+    memory = Buffer(values.size, from_numpy(values.dtype), device, name, np.array(values, order="C").reshape(-1))
+    return buffer(memory, tuple(values.shape))
+
+
+def const(value: bool | int | float, dtype: DType, shape: Shape = (), device: str = "c", label: str = "") -> Node:
+    """`value` in every element of `shape`, brought to the dtype's own kind (and wrapped or rounded as it does)."""
+    if dtype.kind == "bool":
+        value = bool(value)
+    elif dtype.is_float:
+        value = float(value)
+    else:
+        wrapped = int(value) & ((1 << dtype.bits) - 1)
+        negative = dtype.kind == "int" and wrapped >> (dtype.bits - 1)
+        value = wrapped - (1 << dtype.bits) if negative else wrapped
+    return node(Op.CONST, (), ConstArg(value, shape, device), dtype, label)
+
+
+def view(source: Node, look: ViewStack, label: str = "") -> Node:
+    """`source` seen through `look`, on its base; an unmasked view of a constant is a constant of the new shape."""
+    whole = source.view.then(look) if source.op is Op.VIEW else look
+    base = source.base
+    if base.op is Op.CONST and not whole.masked:
+        return node(Op.CONST, (), ConstArg(base.arg.value, whole.shape, base.arg.device), base.dtype, label)
+    if whole.contiguous and whole.shape == base.shape:
+        return base
+    return node(Op.VIEW, (base,), whole, base.dtype, label or base.label)
+
+
+def reshape(source: Node, shape: Sequence[Size], label: str = "") -> Node:
+    return source if tuple(shape) == source.shape else view(source, source_look(source).reshape(tuple(shape)), label)
+
+
+def permute(source: Node, order: Sequence[int], label: str = "") -> Node:
+    return view(source, source_look(source).permute(tuple(order)), label)
+
+
+def expand(source: Node, shape: Sequence[Size], label: str = "") -> Node:
+    return source if tuple(shape) == source.shape else view(source, source_look(source).expand(tuple(shape)), label)
+
+
+def pad(source: Node, widths: Sequence[tuple[Size, Size]], label: str = "") -> Node:
+    """Zeros before and after each axis: `widths` = (begin, end) per axis."""
+    return view(source, source_look(source).pad(tuple(widths)), label)
+
+
+def shrink(source: Node, bounds: Sequence[tuple[Size, Size]], label: str = "") -> Node:
+    """The window [begin, end) of each axis."""
+    return view(source, source_look(source).shrink(tuple(bounds)), label)
+
+
+def flip(source: Node, axes: Sequence[bool], label: str = "") -> Node:
+    """Reversed along the axes marked True."""
+    return view(source, source_look(source).flip(tuple(axes)), label)
+
+
+def source_look(source: Node) -> ViewStack:
+    """The plain look at a node in its own shape, to which a movement is applied."""
+    return ViewStack.of_shape(source.shape)
+
+
+def alu(op: Op, *operands: Node, label: str = "") -> Node:
+    """An elementwise operation on operands of one shape and dtype (see `Op`)."""
+    return node(op, operands, label=label)
+
+
+def cast(source: Node, dtype: DType, label: str = "") -> Node:
+    """Converted as numpy's astype does; the source itself if it has the dtype already."""
+    return source if source.dtype == dtype else node(Op.CAST, (source,), None, dtype, label)
+
+
+def bitcast(source: Node, dtype: DType, label: str = "") -> Node:
+    """The same bits as `dtype`, which must have the source's width. Raises GraphError (SL212)."""
+    if source.dtype.itemsize != dtype.itemsize:
+        raise GraphError("SL212", f"bitcast of {source.dtype} to {dtype}", reason="they differ in width")
+    return source if source.dtype == dtype else node(Op.BITCAST, (source,), None, dtype, label)
+
+
+def reduce(op: ReduceOp, source: Node, axes: Sequence[int], label: str = "") -> Node:
+    """Reduced over `axes`, which stay with size 1. Axes of size 1 need no reduction; an empty axis gives the identity."""
+    kept = tuple(sorted({a for a in axes if equal(source.shape[a], 1) is not True}))
+    if not kept:
+        return source
+    result = tuple(1 if i in kept else s for i, s in enumerate(source.shape))
+    if equal(prod(source.shape), 0) is True:
+        return const(identity(op, source.dtype), source.dtype, result, source.device, label)
+    return node(Op.REDUCE_AXIS, (source,), ReduceArg(op, kept), source.dtype, label)
+
+
+def identity(op: ReduceOp, dtype: DType) -> bool | int | float:
+    """What a reduction over nothing gives: 0, 1, or the dtype's minimum."""
+    return {"ADD": 0, "MUL": 1, "MAX": dtype.minimum()}[op]
+
+
+def contiguous(source: Node, label: str = "") -> Node:
+    """The source, stored. Memory and already stored values stay as they are."""
+    stored = source.op in (Op.BUFFER, Op.CONTIGUOUS, Op.COPY)
+    return source if stored else node(Op.CONTIGUOUS, (source,), label=label)
+
+
+def copy(source: Node, device: str, clone: bool = False, label: str = "") -> Node:
+    """The source on `device`; itself if it is there already and no clone is wanted."""
+    same = source.device == device and not clone
+    return source if same else node(Op.COPY, (source,), CopyArg(device, clone), label=label)
+
+
+def assign(target: Node, value: Node, label: str = "") -> Node:
+    """`value` written into the memory under `target` (a BUFFER or a view of one). Raises GraphError (SL214)."""
+    if target.base.op not in (Op.BUFFER, Op.ASSIGN, Op.BUFFER_VIEW):
+        raise GraphError("SL214", f"cannot assign to {target!r}", reason="only memory can be written to",
+                         help="assign to a tensor that is realized")  # fmt: skip
+    return node(Op.ASSIGN, (target, value), label=label)
+
+
+def element_count(shape: Shape) -> Size:
+    """The number of elements of a shape."""
+    return math.prod(s for s in shape if isinstance(s, int)) if all(isinstance(s, int) for s in shape) else prod(shape)

@@ -1,0 +1,59 @@
+"""A whole tensor graph: the requested values, the names people know them by, and the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.node import Node, node, topological
+from schedulog.facts.ops import Op
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The nodes under one SINK.
+
+    `outputs` names the SINK's sources, in order. `inputs` maps names to the buffers whose contents must be given at
+    execution (a buffer with an `array` has its contents already). `input_shapes` holds the shapes those contents have.
+    """
+
+    sink: Node
+    name: str = "graph"
+    outputs: tuple[str, ...] = ()
+    inputs: Mapping[str, Buffer] = field(default_factory=lambda: MappingProxyType({}))
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node, sources before users; the SINK is last. The position in this tuple is the node's id."""
+        return tuple(topological((self.sink,)))
+
+    @cached_property
+    def position(self) -> Mapping[Node, int]:
+        """The index of each node in `nodes`."""
+        return {n: i for i, n in enumerate(self.nodes)}
+
+    @cached_property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The memory the graph reads or overwrites, by first appearance."""
+        return tuple(dict.fromkeys(n.arg for n in self.nodes if n.op is Op.BUFFER))
+
+    def label(self, n: Node) -> str:
+        """The short id of a node ("n12")."""
+        return f"n{self.position[n]}"
+
+
+def graph_of(
+    values: Sequence[Node],
+    *,
+    name: str = "graph",
+    outputs: Sequence[str] = (),
+    inputs: Mapping[str, Buffer] | None = None,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Graph:
+    """The graph that requests `values`; outputs are called out0, out1, ... unless named."""
+    names = tuple(outputs) or tuple(f"out{i}" for i in range(len(values)))
+    return Graph(node(Op.SINK, tuple(values)), name, names, dict(inputs or {}), dict(input_shapes or {}))

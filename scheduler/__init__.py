@@ -1,0 +1,1 @@
+"""What the rules derive: the language, the engines, kernels and their order, and why."""

@@ -1,0 +1,93 @@
+"""What scheduling gives: kernels with their buffers, and the order they run in. Read by the code generator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node
+from schedulog.facts.symbolic import Variable
+from schedulog.facts.view import ViewStack
+
+KernelKind = Literal["store", "assign", "copy", "view"]
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Where a stored value lies for a kernel that reads it: which of the kernel's buffers, and through which view.
+
+    The view's shape is the node's shape; it looks at the flat buffer.
+    """
+
+    argument: int
+    view: ViewStack
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One launch: `value` is computed and written through `stores` into `buffers[0]`.
+
+    `output` is the graph node whose value this is (for an assign the ASSIGN, whose second source is `value`).
+    `reads` holds every node that is not computed here but loaded: memory, and other kernels' outputs. `members` are the
+    nodes computed inside, by position. `inputs` are the buffers read (`buffers[1:]`, plus `buffers[0]` if the kernel
+    reads what it overwrites). `rules` names the rules that formed it.
+    """
+
+    index: int
+    name: str
+    kind: KernelKind
+    output: Node
+    value: Node
+    buffers: tuple[Buffer, ...]
+    stores: ViewStack
+    reads: Mapping[Node, Read]
+    members: tuple[Node, ...]
+    device: str
+    rules: tuple[str, ...] = ()
+    variables: tuple[Variable, ...] = ()
+
+    @property
+    def bytes_read(self) -> int:
+        """Sizes of the buffers read, each once, in bytes."""
+        used = {read.argument for read in self.reads.values()}
+        return sum(self.buffers[i].nbytes for i in used)
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the values stored."""
+        return self.value.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class OrderEdge:
+    """`before` runs before `after`: because it makes what is read (data), or reads what is overwritten (version)."""
+
+    before: int
+    after: int
+    kind: Literal["data", "version"]
+    buffer: Buffer
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Where a requested value stands after the run: a view of a buffer, or a constant (then `buffer` is None)."""
+
+    name: str
+    node: Node
+    buffer: Buffer | None
+    view: ViewStack
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Kernels in running order. `buffers` lists all memory: the graph's own, then what the kernels make."""
+
+    graph: Graph
+    kernels: tuple[Kernel, ...]
+    edges: tuple[OrderEdge, ...]
+    results: tuple[Result, ...]
+    buffers: tuple[Buffer, ...]
+    variables: Mapping[str, int] = field(default_factory=dict)

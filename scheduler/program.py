@@ -1,0 +1,193 @@
+"""A checked rule set as data: what the parser makes, the checks approve and the engines evaluate.
+
+Text never reaches an engine. All strings of a program are interned to integers before evaluation (`Symbols`), so an
+engine sees integer rows only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from schedulog.errors import Place
+
+ComparisonOp = Literal["=", "!=", "<", "<=", ">", ">="]
+ArithmeticOp = Literal["+", "-", "*", "//", "%"]
+AggregateOp = Literal["count", "sum", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable. Each `_` of the text is a fresh one whose name starts with `_`."""
+
+    name: str
+
+    @property
+    def anonymous(self) -> bool:
+        return self.name.startswith("_")
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """An integer, or a string that is interned before evaluation."""
+
+    value: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left op right`; // and % round down, as Python's."""
+
+    op: ArithmeticOp
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`@function(arguments)`: a registered, pure function of integers."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+
+
+Term = Var | Const
+Expr = Var | Const | Arithmetic | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`relation(terms)`."""
+
+    relation: str
+    terms: tuple[Term, ...]
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal_:
+    """An atom in a body, possibly under `not`."""
+
+    atom: Atom
+    negated: bool = False
+
+    @property
+    def place(self) -> Place:
+        return self.atom.place
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`left op right`. `=` with an unbound variable on one side binds it to the other side's value."""
+
+    op: ComparisonOp
+    left: Expr
+    right: Expr
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`Result = #op { terms : literals }` over the distinct tuples of `terms`; sum, min and max read the first term.
+
+    Variables that occur outside the braces are the group; the others are local. count and sum of nothing are 0; min
+    and max of nothing make the literal false.
+    """
+
+    op: AggregateOp
+    result: Var
+    terms: tuple[Term, ...]
+    body: tuple[Literal_ | Compare, ...]
+    place: Place = field(compare=False)
+
+
+BodyItem = Literal_ | Compare | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One clause. `id` is the rule's stable name (`core/double-reduce`), `clause` counts its clauses from 1."""
+
+    id: str
+    clause: int
+    head: Atom
+    body: tuple[BodyItem, ...]
+    place: Place = field(compare=False)
+    text: str = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.id}#{self.clause}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One argument of a relation and its type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A declared relation. `key` counts the leading columns that determine the rest (`a: t -> b: u`), or is None.
+
+    `is_input` relations are loaded from the graph; nothing derives them.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    place: Place = field(compare=False)
+    doc: str = field(compare=False, default="")
+    key: int | None = None
+    is_input: bool = False
+
+    @property
+    def arity(self) -> int:
+        return len(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A declared function: `.function compose(inner: view, outer: view) -> view`."""
+
+    name: str
+    arguments: tuple[Column, ...]
+    result: str
+    place: Place = field(compare=False)
+    doc: str = field(compare=False, default="")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """The `%!` header of a rule: what people are told about it."""
+
+    id: str
+    pack: str
+    kind: str
+    title: str
+    status: str
+    priority: int
+    why: str
+    place: Place = field(compare=False)
+    tests: tuple[RuleTest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """A `%?` test as written: its title and its text; read by the workbench."""
+
+    title: str
+    text: str
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole rule set, checked. Facts stated in the text are rules with an empty body."""
+
+    relations: dict[str, Relation]
+    functions: dict[str, Function]
+    rules: tuple[Rule, ...]
+    infos: dict[str, RuleInfo]
+    sha: str
