@@ -1,0 +1,118 @@
+"""One view: how a multi-dimensional index becomes a position in a flat base, and where it shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from schedulog.facts.symbolic import Size, Variable, less, upper_bound, variables
+
+Shape = tuple[Size, ...]
+Mask = tuple[tuple[Size, Size], ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """Index i shows the element `offset + sum(i[k] * strides[k])` of the base, or 0 where `mask` leaves i out.
+
+    `mask` gives the visible range (begin, end) of each axis, or is None where all is visible. Make views with
+    `View.create`, which brings them into canonical form.
+    """
+
+    shape: Shape
+    strides: Shape
+    offset: Size
+    mask: Mask | None
+
+    @staticmethod
+    def create(
+        shape: Shape, strides: Shape | None = None, offset: Size = 0, mask: Mask | None = None
+    ) -> View:
+        """The canonical view: row-major where no strides are given.
+
+        An axis of one element, or of which one element is visible, gets stride 0 (what it adds is in the offset); a
+        mask that hides nothing is None; a mask that hides all is (0, 0) on every axis.
+        """
+        if 0 in shape:
+            return View(shape, (0,) * len(shape), 0, None)
+        strides = row_major(shape) if strides is None else _without_unit_axes(shape, strides)
+        if mask is not None and all(m == (0, s) for m, s in zip(mask, shape, strict=True)):
+            mask = None
+        if mask is None:
+            return View(shape, strides, offset, None)
+        if any(less(begin, end) == 0 for begin, end in mask):
+            return View(shape, (0,) * len(shape), 0, ((0, 0),) * len(shape))
+        fixed = [less(begin + 1, end) == 0 for begin, end in mask]
+        for only, stride, (begin, _) in zip(fixed, strides, mask, strict=True):
+            if only:
+                offset = offset + stride * begin
+        return View(shape, tuple(0 if f else s for f, s in zip(fixed, strides, strict=True)), offset, mask)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # None hashes by its address, which differs between processes.
+        return hash((self.shape, self.strides, self.offset, self.mask or ()))
+
+    @cached_property
+    def contiguous(self) -> bool:
+        """True if index and position count alike: offset 0, no mask, row-major strides (0 on axes of one element)."""
+        if 0 in self.shape:
+            return True
+        return self.offset == 0 and self.mask is None and self.strides == row_major(self.shape)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of elements, symbolic axes at their maximum."""
+        result = 1
+        for s in self.shape:
+            result *= upper_bound(s)
+        return result
+
+    def sizes(self) -> tuple[Size, ...]:
+        """Every number of the view, as one tuple."""
+        return (*self.shape, *self.strides, self.offset, *(s for pair in self.mask or () for s in pair))
+
+    def variables(self) -> frozenset[Variable]:
+        """The variables that occur anywhere in the view."""
+        return frozenset(v for s in self.sizes() if not isinstance(s, int) for v in variables(s))
+
+    def map(self, change: Callable[[Size], Size]) -> View:
+        """The view with every number changed, in canonical form."""
+        mask = None if self.mask is None else tuple((change(b), change(e)) for b, e in self.mask)
+        return View.create(
+            tuple(map(change, self.shape)), tuple(map(change, self.strides)), change(self.offset), mask
+        )
+
+
+def row_major(shape: Shape) -> Shape:
+    """Strides of an array stored row by row, with 0 on axes of one element."""
+    strides: list[Size] = []
+    step: Size = 1
+    for s in reversed(shape):
+        strides.append(step)
+        step = step * s
+    return _without_unit_axes(shape, tuple(reversed(strides)))
+
+
+def _without_unit_axes(shape: Shape, strides: Shape) -> Shape:
+    return tuple(0 if s == 1 else stride for s, stride in zip(shape, strides, strict=True))
+
+
+def unravel(shape: Shape, position: Size) -> list[Size]:
+    """The index of the element at `position` of a row-major array of this shape."""
+    index: list[Size] = []
+    step: Size = 1
+    for s in reversed(shape):
+        index.append(position // step % s)
+        step = step * s
+    return index[::-1]
+
+
+def all_known(sizes: Sequence[Size]) -> bool:
+    """True if no variable occurs."""
+    return all(isinstance(s, int) for s in sizes)
+

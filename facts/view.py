@@ -1,0 +1,249 @@
+"""Stacks of views: what movement operations do to a base, composed, compared, inverted and indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from schedulog.errors import GraphError
+from schedulog.facts import movement
+from schedulog.facts.reshape import axis_runs, reshape
+from schedulog.facts.single_view import Shape, View, unravel
+from schedulog.facts.symbolic import (
+    Size,
+    Variable,
+    less,
+    parse_record,
+    prod,
+    substitute,
+    surely_equal,
+    to_json,
+    upper_bound,
+    variables,
+)
+from schedulog.facts.view_merge import merge
+
+__all__ = ["View", "ViewStack"]
+
+
+@dataclass(frozen=True)
+class ViewStack:
+    """How a consumer looks at a base: a row of views, the last the outermost, each looking at what the one before shows.
+
+    Equal stacks are equal values; the hash is kept.
+    """
+
+    views: tuple[View, ...]
+
+    @staticmethod
+    def of_shape(shape: Shape) -> ViewStack:
+        """The plain look at a base of this shape."""
+        return ViewStack((View.create(tuple(shape)),))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.views)
+
+    @property
+    def shape(self) -> Shape:
+        """The shape the consumer sees."""
+        return self.views[-1].shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements the consumer sees, symbolic axes at their maximum."""
+        return self.views[-1].size
+
+    @property
+    def contiguous(self) -> bool:
+        """True if the consumer sees the base from its first element on, in order: one view, and that contiguous."""
+        return len(self.views) == 1 and self.views[0].contiguous
+
+    @cached_property
+    def masked(self) -> bool:
+        """True if some view has a mask, so that the consumer may see zeros that are not in the base."""
+        return any(view.mask is not None for view in self.views)
+
+    def covers(self, size: int) -> bool:
+        """True if this shows all `size` elements of the base, each once and in order."""
+        return self.contiguous and self.size == size
+
+    def then(self, outer: ViewStack) -> ViewStack:
+        """`outer` looking at what this shows, in as few views as can express it."""
+        stack = self
+        for view in outer.views:
+            stack = ViewStack((*stack.views, view)).simplify()
+        return stack
+
+    def simplify(self) -> ViewStack:
+        """The stack with its last views merged as long as one view can express two."""
+        views = self.views
+        while len(views) >= 2:
+            merged = merge(views[-2], views[-1])
+            if merged is None:
+                break
+            views = (*views[:-2], merged)
+        return self if views is self.views else ViewStack(views)
+
+    def _outermost(self, view: View) -> ViewStack:
+        return ViewStack((*self.views[:-1], view))
+
+    def reshape(self, shape: Shape) -> ViewStack:
+        """The same elements in another shape. Raises GraphError SL221 if their number differs."""
+        shape = tuple(shape)
+        reshaped = reshape(self.views[-1], shape)
+        if reshaped is None:
+            return ViewStack((*self.views, View.create(shape)))
+        return self._outermost(reshaped)
+
+    def permute(self, order: Sequence[int]) -> ViewStack:
+        """Axis k of the result is axis `order[k]`. Raises GraphError SL221."""
+        return self._outermost(movement.permute(self.views[-1], order))
+
+    def expand(self, shape: Shape) -> ViewStack:
+        """Axes of one element repeated. Raises GraphError SL221 if another axis would change."""
+        return self._outermost(movement.expand(self.views[-1], tuple(shape)))
+
+    def pad(self, widths: movement.Ranges) -> ViewStack:
+        """(begin, end) zeros around each axis. Raises GraphError SL221 if negative."""
+        return self._outermost(movement.pad(self.views[-1], tuple(widths)))
+
+    def shrink(self, ranges: movement.Ranges) -> ViewStack:
+        """The part from begin up to, not including, end of each axis. Raises GraphError SL221 outside the shape."""
+        return self._outermost(movement.shrink(self.views[-1], tuple(ranges)))
+
+    def flip(self, axes: Sequence[bool]) -> ViewStack:
+        """The axes where `axes` is true, backwards. Raises GraphError SL221 for another number of axes."""
+        return self._outermost(movement.flip(self.views[-1], axes))
+
+    def index(self, indices: Sequence[Size]) -> tuple[Size, tuple[Size, ...]]:
+        """The position in the base that the element at `indices` shows, and the guards under which it shows it.
+
+        `indices` has one entry for each axis, within the shape. Each guard is a condition that must be 1 for the
+        element to come from the base (elsewhere it is 0); a guard that never holds makes the guards (0,). Where all
+        guards hold, the position lies within the base.
+        """
+        position, guards = _position(self.views[-1], indices)
+        for view in reversed(self.views[:-1]):
+            view = _minified(view)
+            position, more = _position(view, unravel(view.shape, position))
+            guards += more
+        if any(guard == 0 for guard in guards):
+            return position, (0,)
+        return position, tuple(dict.fromkeys(guard for guard in guards if guard != 1))
+
+    def invert(self, shape: Shape) -> ViewStack | None:
+        """The view back: a base of `shape` as a look at what this shows, or None.
+
+        It exists where what is not masked shows every element of the base exactly once.
+        """
+        bases = (tuple(shape), *(view.shape for view in self.views[:-1]))
+        inverted = []
+        for view, base in zip(reversed(self.views), reversed(bases), strict=True):
+            back = _inverted(view, base)
+            if back is None:
+                return None
+            inverted.append(back)
+        return ViewStack(tuple(inverted)).reshape(tuple(shape))
+
+    def real_strides(self) -> tuple[Size | None, ...]:
+        """How far one step along each axis goes in the base, masks ignored; None where that is not constant."""
+        if len(self.views) == 1 and self.views[0].mask is None:
+            return self.views[0].strides
+        axes = [Variable(f"axis {k}", 0, max(0, upper_bound(s) - 1)) for k, s in enumerate(self.shape)]
+        position, _ = self.index([a if a.max else 0 for a in axes])
+        return tuple(_stride(position, axis, axes) for axis in axes)
+
+    def variables(self) -> frozenset[Variable]:
+        """The variables that occur anywhere in the views."""
+        return frozenset(v for view in self.views for v in view.variables())
+
+    def substitute(self, mapping: Mapping[Variable, Size]) -> ViewStack:
+        """The stack with variables replaced."""
+        return ViewStack(tuple(view.map(lambda size: substitute(size, mapping)) for view in self.views))
+
+    def bound(self) -> ViewStack:
+        """The stack with each bound variable replaced by its value."""
+        return self.substitute({v: v.value for v in self.variables() if v.value is not None})
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """A list of {shape, strides, offset, mask}, the outermost view last."""
+        return [_view_json(view) for view in self.views]
+
+    @staticmethod
+    def from_json(obj: Any) -> ViewStack:
+        """What `to_json` wrote, or a view of the recorded corpus. Raises GraphError SL222 for anything else."""
+        return ViewStack(tuple(_view_from_json(entry) for entry in obj))
+
+
+def _view_json(view: View) -> dict[str, Any]:
+    return {
+        "shape": [to_json(s) for s in view.shape],
+        "strides": [to_json(s) for s in view.strides],
+        "offset": to_json(view.offset),
+        "mask": None if view.mask is None else [[to_json(b), to_json(e)] for b, e in view.mask],
+    }
+
+
+def _view_from_json(obj: Any) -> View:
+    try:
+        shape, strides, offset, mask = obj["shape"], obj["strides"], obj["offset"], obj["mask"]
+    except (KeyError, TypeError) as error:
+        raise GraphError("SL222", f"{str(obj)[:80]} is not a view", reason=f"{error} is missing") from error
+    return View(
+        tuple(parse_record(s) for s in shape),
+        tuple(parse_record(s) for s in strides),
+        parse_record(offset),
+        None if mask is None else tuple((parse_record(b), parse_record(e)) for b, e in mask),
+    )
+
+
+def _position(view: View, indices: Sequence[Size]) -> tuple[Size, list[Size]]:
+    position, guards = view.offset, []
+    for k, (index, size, stride) in enumerate(zip(indices, view.shape, view.strides, strict=True)):
+        if size != 1 and stride != 0:
+            position = position + index * stride
+        if view.mask is not None:
+            begin, end = view.mask[k]
+            guards += [less(begin - 1, index), less(index, end)]
+    return position, guards
+
+
+def _minified(view: View) -> View:
+    """The view with neighbouring axes merged: fewer divisions in the index."""
+    return reshape(view, tuple(run.size for run in axis_runs(view))) or view
+
+
+def _inverted(view: View, base: Shape) -> View | None:
+    back = View.create(view.shape)
+    strides = view.strides
+    if view.mask is not None:
+        back = movement.shrink(back, view.mask)
+    if not all(isinstance(s, int) for s in strides):
+        return None
+    back = movement.flip(back, [less(s, 0) == 1 for s in strides])
+    by_stride = sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
+    back = movement.permute(back, by_stride)
+    return back if surely_equal(prod(back.shape), prod(base)) else None
+
+
+def _stride(position: Size, axis: Variable, axes: Sequence[Variable]) -> Size | None:
+    if isinstance(position, int) or axis not in variables(position):
+        return 0
+    stride: Size = 0
+    for monomial, coefficient in position.terms.items():
+        rest = [atom for atom in monomial if atom != axis]
+        used = frozenset().union(*(variables(atom) for atom in rest))
+        if len(rest) == len(monomial):
+            if axis in used:
+                return None
+        elif used.isdisjoint(axes):
+            stride = stride + coefficient * prod(rest)
+        else:
+            return None
+    return stride
