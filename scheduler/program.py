@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schedulog.errors import Place
+from schedulog.errors import Place, RuleError
 
 ComparisonOp = Literal["=", "!=", "<", "<=", ">", ">="]
 ArithmeticOp = Literal["+", "-", "*", "//", "%"]
@@ -21,6 +21,7 @@ class Var:
     """A variable. Each `_` of the text is a fresh one whose name starts with `_`."""
 
     name: str
+    place: Place | None = field(compare=False, default=None, repr=False)
 
     @property
     def anonymous(self) -> bool:
@@ -32,6 +33,7 @@ class Const:
     """An integer, or a string that is interned before evaluation."""
 
     value: int | str
+    place: Place | None = field(compare=False, default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Arithmetic:
     op: ArithmeticOp
     left: Expr
     right: Expr
+    place: Place | None = field(compare=False, default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Call:
 
     function: str
     arguments: tuple[Expr, ...]
+    place: Place | None = field(compare=False, default=None, repr=False)
 
 
 Term = Var | Const
@@ -132,7 +136,8 @@ class Column:
 class Relation:
     """A declared relation. `key` counts the leading columns that determine the rest (`a: t -> b: u`), or is None.
 
-    `is_input` relations are loaded from the graph; nothing derives them.
+    `is_input` relations are loaded from the graph; nothing derives them. `is_open` ones may be left for other packs to
+    fill.
     """
 
     name: str
@@ -141,6 +146,7 @@ class Relation:
     doc: str = field(compare=False, default="")
     key: int | None = None
     is_input: bool = False
+    is_open: bool = False
 
     @property
     def arity(self) -> int:
@@ -160,7 +166,11 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class RuleInfo:
-    """The `%!` header of a rule: what people are told about it."""
+    """The `%!` header of a rule: what people are told about it.
+
+    `why` says the decision in words; `refusals` give, by condition (from 1), the words for its failing; `alias` holds
+    earlier ids of the rule; `preserves` names what the rule leaves unchanged.
+    """
 
     id: str
     pack: str
@@ -171,6 +181,9 @@ class RuleInfo:
     why: str
     place: Place = field(compare=False)
     tests: tuple[RuleTest, ...] = ()
+    preserves: str = ""
+    alias: tuple[str, ...] = ()
+    refusals: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +204,4 @@ class Program:
     rules: tuple[Rule, ...]
     infos: dict[str, RuleInfo]
     sha: str
+    warnings: tuple[RuleError, ...] = ()

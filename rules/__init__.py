@@ -1,0 +1,26 @@
+"""The rule packs that come with schedulog, as text. A pack is a folder here; its rules are its `.dl` files."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+
+_SIDE_TESTS: Final = "_test.dl"
+
+
+def pack_names() -> tuple[str, ...]:
+    """The names of the packs, sorted."""
+    folders = (entry.name for entry in files(__name__).iterdir() if entry.is_dir())
+    return tuple(sorted(name for name in folders if not name.startswith(("_", "."))))
+
+
+def pack_texts(pack: str) -> tuple[tuple[str, str], ...]:
+    """The (file name, text) pairs of a pack, sorted by name; files of tests (`*_test.dl`) are left out.
+
+    Raises KeyError when there is no such pack.
+    """
+    if pack not in pack_names():
+        raise KeyError(pack)
+    found = [entry for entry in files(__name__).joinpath(pack).iterdir() if entry.name.endswith(".dl")]
+    rules = sorted((entry for entry in found if not entry.name.endswith(_SIDE_TESTS)), key=lambda e: e.name)
+    return tuple((entry.name, entry.read_text(encoding="utf-8")) for entry in rules)
