@@ -1,0 +1,104 @@
+"""Registered functions as an engine calls them: memoised, checked, with the first failure kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from schedulog.errors import ScheduleError, UsageError
+from schedulog.scheduler.engine import Functions, arithmetic_failed, function_failed
+from schedulog.scheduler.expression import HIGHEST, LOWEST, calculate
+from schedulog.scheduler.program import Function, Rule
+
+ARITHMETIC = {"sl_add": "+", "sl_subtract": "-", "sl_multiply": "*", "sl_divide": "//", "sl_modulo": "%"}
+"""Names under which engines reach exact arithmetic."""
+
+
+@dataclass(slots=True)
+class Failure:
+    """A call that gave no integer. `function` is empty for arithmetic."""
+
+    function: str
+    arguments: tuple[int, ...]
+    reason: str
+
+    def error(self, rule: Rule) -> ScheduleError:
+        """Return SL130 or SL131 for the rule that made the call."""
+        if self.function:
+            return function_failed(rule, self.function, self.arguments, self.reason)
+        return arithmetic_failed(rule, self.reason)
+
+
+class CallFailed(Exception):
+    """Raised through an engine by a failing call; the engine's owner turns `Calls.failure` into an error."""
+
+
+@dataclass(slots=True)
+class Calls:
+    """The functions of one evaluation. A function is called once for each tuple of arguments."""
+
+    functions: Functions
+    memo: dict[str, dict[tuple[int, ...], int]] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    def restart(self, functions: Functions) -> None:
+        """Serve another evaluation."""
+        self.functions = functions
+        self.failure = None
+        for memo in self.memo.values():
+            memo.clear()
+
+    def function(self, name: str) -> Callable[..., int]:
+        """Return `@name` as an engine may register it once, for this and all later evaluations.
+
+        It raises CallFailed, with `failure` set.
+        """
+        if name in ARITHMETIC:
+            return partial(self.arithmetic, ARITHMETIC[name])
+        memo = self.memo.setdefault(name, {})
+
+        def call(*arguments: int) -> int:
+            value = memo.get(arguments)
+            if value is None:
+                value = memo[arguments] = self.checked(name, arguments)
+            return value
+
+        return call
+
+    def checked(self, name: str, arguments: tuple[int, ...]) -> int:
+        try:
+            value = self.functions[name](*arguments)
+        except Exception as error:
+            raise self.fail(name, arguments, f"it raised {type(error).__name__}: {error}") from error
+        if type(value) is not int:
+            raise self.fail(name, arguments, f"it returned {value!r}, which is no int")
+        if not LOWEST <= value <= HIGHEST:
+            raise self.fail(name, arguments, f"it returned {value}, which needs more than 64 bits")
+        return value
+
+    def arithmetic(self, op: str, left: int, right: int) -> int:
+        """Return `left op right`. Raises CallFailed for overflow and division by 0."""
+        try:
+            return calculate(op, left, right)
+        except ZeroDivisionError:
+            raise self.fail("", (left, right), f"{left} {op} {right} divides by 0") from None
+        except OverflowError as error:
+            raise self.fail("", (left, right), str(error)) from None
+
+    def fail(self, function: str, arguments: tuple[int, ...], reason: str) -> CallFailed:
+        self.failure = self.failure or Failure(function, arguments, reason)
+        return CallFailed(reason)
+
+
+def check_functions(declared: Mapping[str, Function], given: Functions) -> None:
+    """Require that every declared function is there. Raises UsageError SL701."""
+    missing = sorted(set(declared) - set(given))
+    if missing:
+        raise UsageError(
+            "SL701",
+            f"functions not given: {', '.join('@' + name for name in missing)}",
+            reason="the rules declare them with .function",
+            help="pass a mapping from name to a callable of ints that returns an int",
+        )
+

@@ -1,0 +1,74 @@
+"""The result of an evaluation: rows, and the reasons for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from schedulog.scheduler.driver import Statistics
+from schedulog.scheduler.engine import Functions, Row
+from schedulog.scheduler.explain import Proof, prove
+from schedulog.scheduler.program import Program
+from schedulog.scheduler.symbols import Decode, Symbols, decoder
+
+
+class RowSource(Protocol):
+    """Whatever still holds the rows of a model."""
+
+    def rows(self, relation: str) -> list[Row]:
+        """Return the rows of a relation, sorted."""
+
+
+class Model:
+    """The well-founded model of a program over one graph. Rows are read from the engine when asked for.
+
+    `symbols` decodes the numbers of strings, `statistics` says what the evaluation cost.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        symbols: Symbols,
+        source: RowSource,
+        counts: dict[str, int],
+        functions: Functions,
+        statistics: Statistics,
+    ) -> None:
+        self.program = program
+        self.symbols = symbols
+        self.statistics = statistics
+        self.functions = functions
+        self._source = source
+        self._counts = counts
+        self._rows: dict[str, list[Row]] = {}
+        self._sets: dict[str, frozenset[Row]] = {}
+
+    def rows(self, relation: str) -> list[Row]:
+        """Return the rows of a relation, sorted. Raises KeyError for an undeclared relation."""
+        found = self._rows.get(relation)
+        if found is None:
+            found = self._rows[relation] = self._source.rows(relation) if self._counts[relation] else []
+        return found
+
+    def count(self, relation: str) -> int:
+        """Return the number of rows of a relation."""
+        return self._counts[relation]
+
+    def has(self, relation: str, row: Sequence[int]) -> bool:
+        """Say whether an atom is true."""
+        found = self._sets.get(relation)
+        if found is None:
+            found = self._sets[relation] = frozenset(self.rows(relation))
+        return tuple(row) in found
+
+    @property
+    def decode(self) -> Decode:
+        """A function that writes a row as the rules would: `decode("op", (3, -2))` is `op(3, "ADD")`."""
+        return decoder(self.symbols, self.program.relations)
+
+    def why(self, relation: str, row: Sequence[int]) -> Proof:
+        """Return a proof of least height for a true atom.
+
+        Raises UsageError SL703 when the atom is not true.
+        """
+        return prove(self, relation, tuple(row))
