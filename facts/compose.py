@@ -250,7 +250,7 @@ def mean(source: Node, axes: Sequence[int], keepdims: bool = False, label: str =
 
 
 def softmax(source: Node, axis: int, label: str = "") -> Node:
-    """exp(x) / sum(exp(x)) along `axis` of a float value, less its maximum first so that exp cannot overflow."""
+    """exp(x) / sum(exp(x)) along `axis` of a float value, less its maximum first lest exp overflow."""
     axis = axis_index(axis, len(source.shape))
     largest = reduce("MAX", source, (axis,), label)
     powers = alu(Op.EXP, binary(Op.SUB, source, largest, label), label=label)
@@ -258,7 +258,7 @@ def softmax(source: Node, axis: int, label: str = "") -> Node:
 
 
 def matmul(left: Node, right: Node, label: str = "") -> Node:
-    """The matrix product as numpy's `@`: a 1-D operand is a row or column that vanishes, leading axes broadcast.
+    """The matrix product as numpy's `@`: a 1-D operand's missing axis vanishes, leading axes broadcast.
 
     Products stand in shape (..., m, n, k), reduced over k; the n axis is the fastest of the output.
     Raises GraphError: SL211 sizes do not fit, SL212 dtypes differ.
@@ -297,7 +297,9 @@ def gather(table: Node, indices: Node, axis: int, label: str = "") -> Node:
     """`numpy.take(table, indices, axis)` where the indices are only known when it runs.
 
     Every position is compared with every index: the cost is table size x number of indices. Negative indices
-    count from the end; one out of range gives the dtype's minimum (-inf), as MAX of nothing does. Raises GraphError: SL212 the indices are not integers, SL215 no such axis.
+    count from the end; one out of range gives the dtype's minimum (-inf), as MAX of nothing does.
+
+    Raises GraphError: SL212 the indices are not integers, SL215 no such axis.
     """
     if not indices.dtype.is_integer:
         raise GraphError(
