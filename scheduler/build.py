@@ -55,7 +55,9 @@ class Builder:
         head = self._atom(_tree(tree.children[0]))
         for term in head.terms:
             if isinstance(term, Var) and term.anonymous:
-                self._error("SL111", "`_` in a head", _at(term), "a head says of which values it holds; name them")
+                self._error(
+                    "SL111", "`_` in a head", _at(term), "a head says of which values it holds; name them"
+                )
         body = tree.children[1] if len(tree.children) > 1 else None
         items = self._body(body) if isinstance(body, Tree) else ()
         return head, separate_locals(head, items)
@@ -106,7 +108,9 @@ class Builder:
         if isinstance(expr, Var | Const):
             return expr
         place = self._span(node)
-        self._error("SL111", "an expression stands where a variable or a constant must", place, _name_it(place))
+        self._error(
+            "SL111", "an expression stands where a variable or a constant must", place, _name_it(place)
+        )
         raise Rejected
 
     def _comparison(self, tree: Tree[Token]) -> Compare | Aggregate:
@@ -128,7 +132,9 @@ class Builder:
         items = self._body(_tree(body))
         inner = tuple(item for item in items if not isinstance(item, Aggregate))
         if len(inner) < len(items):
-            self._error("SL111", f"an aggregate inside `{word}`", place, "give the inner one a relation of its own")
+            self._error(
+                "SL111", f"an aggregate inside `{word}`", place, "give the inner one a relation of its own"
+            )
             raise Rejected
         op = cast(AggregateOp, str(word)[1:])
         return Aggregate(op, result, self._terms(_tree(arguments)), inner, place)
@@ -146,7 +152,9 @@ class Builder:
             return self._bare(_token(node.children[0]))
         if node.data == "bare_call":
             name = _token(node.children[0])
-            self._error("SL104", f"`{name}(...)` is not a value", self.place(name), f"a function: `@{name}(...)`")
+            self._error(
+                "SL104", f"`{name}(...)` is not a value", self.place(name), f"a function: `@{name}(...)`"
+            )
             raise Rejected
         return self._chain(node)
 

@@ -87,7 +87,9 @@ def _canonical(rule: Rule) -> str:
 
 def _ids_to_drop(infos: dict[str, RuleInfo], disable: Collection[str]) -> frozenset[str]:
     """The ids that `disable` means. Raises RuleError SL119 when one is unknown."""
-    names = {alias: info.id for info in infos.values() for alias in info.alias} | {name: name for name in infos}
+    names = {alias: info.id for info in infos.values() for alias in info.alias} | {
+        name: name for name in infos
+    }
     unknown = [
         RuleError("SL119", f"no rule has the id `{name}`", where="disable", help=nearest(name, names))
         for name in sorted(disable)
@@ -125,7 +127,9 @@ def _read_all(packs: Sequence[str | Path], errors: list[RuleError]) -> list[Pars
             files += _built_in()[name]
         elif name != "core":
             errors.append(_unknown_pack(name))
-    paths = {Path(pack).resolve(): Path(pack) for pack in packs if isinstance(pack, Path) or _looks_like_path(pack)}
+    paths = {
+        Path(pack).resolve(): Path(pack) for pack in packs if isinstance(pack, Path) or _looks_like_path(pack)
+    }
     for path in paths.values():
         files += _read_path(path, errors)
     return files
@@ -137,7 +141,9 @@ def _looks_like_path(pack: str) -> bool:
 
 def _unknown_pack(name: str) -> RuleError:
     known = ", ".join(pack_names())
-    help = nearest(name, pack_names()) or f"packs: {known}; a file or folder is written with its path: ./{name}"
+    help = (
+        nearest(name, pack_names()) or f"packs: {known}; a file or folder is written with its path: ./{name}"
+    )
     return RuleError("SL108", f"unknown rule pack `{name}`", where="packs", help=help)
 
 
@@ -149,10 +155,14 @@ def _read_path(path: Path, errors: list[RuleError]) -> Iterator[ParsedFile]:
             text = file.read_text(encoding="utf-8-sig")
         except OSError as problem:
             reason = problem.strerror or str(problem)
-            errors.append(RuleError("SL107", "a rule file cannot be read", where=file.as_posix(), reason=reason))
+            errors.append(
+                RuleError("SL107", "a rule file cannot be read", where=file.as_posix(), reason=reason)
+            )
         except UnicodeDecodeError as problem:
             reason = f"byte {problem.start} is not UTF-8"
-            errors.append(RuleError("SL107", "a rule file is not UTF-8 text", where=file.as_posix(), reason=reason))
+            errors.append(
+                RuleError("SL107", "a rule file is not UTF-8 text", where=file.as_posix(), reason=reason)
+            )
         else:
             yield parse_text(text, file.as_posix(), pack)
 

@@ -78,7 +78,10 @@ def read_entries(comment: Comment, source: SourceText, errors: list[RuleError]) 
         if key is None:
             errors.append(
                 RuleError(
-                    "SL118", "a header line holds `key: value` pairs", where=place, help="%! id: pack/rule-name"
+                    "SL118",
+                    "a header line holds `key: value` pairs",
+                    where=place,
+                    help="%! id: pack/rule-name",
                 )
             )
             return entries
@@ -95,7 +98,9 @@ def check_header(header: Header) -> list[RuleError]:
     errors = [error for entry in header.entries if (error := _check_entry(entry))]
     if header.value("status") == "stable":
         errors += [
-            RuleError("SL118", f"a stable rule needs `{key}`", where=header.place("status"), help=f"%! {key}: ...")
+            RuleError(
+                "SL118", f"a stable rule needs `{key}`", where=header.place("status"), help=f"%! {key}: ..."
+            )
             for key in ("id", "title")
             if not header.value(key)
         ]
@@ -141,7 +146,9 @@ def rule_info(header: Header, rule_id: str, pack: str) -> RuleInfo:
         place=header.place("id"),
         preserves=header.value("preserves"),
         alias=tuple(entry.value for entry in header.entries if entry.key == "alias"),
-        refusals=tuple((e.number, e.value) for e in header.entries if e.key == "refuse" and e.number is not None),
+        refusals=tuple(
+            (e.number, e.value) for e in header.entries if e.key == "refuse" and e.number is not None
+        ),
     )
 
 

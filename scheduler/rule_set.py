@@ -73,7 +73,10 @@ def _declared_twice(what: str, second: Relation | Function, first: Relation | Fu
 
 
 def _check_columns(
-    relations: Iterable[Relation], functions: Iterable[Function], types: frozenset[str], errors: list[RuleError]
+    relations: Iterable[Relation],
+    functions: Iterable[Function],
+    types: frozenset[str],
+    errors: list[RuleError],
 ) -> None:
     """Every column has a known type and a name of its own."""
     for relation in relations:

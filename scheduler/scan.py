@@ -1,7 +1,8 @@
 """Rule text to statements of tokens, with the comments between them.
 
 A file is cut into statements before it is parsed, so that a mistake in one does not hide those of the others. A
-statement ends at its `.`, or, when that is missing, where a line begins with a directive or with `%!` or `%?`.
+statement ends at its `.`, or, when that is missing, where a line begins with a directive, with `%!` or `%?`, or,
+after a complete condition, with a name.
 `%` and `//` between two operands of one line are the operators; anywhere else they begin a comment.
 """
 
@@ -64,6 +65,7 @@ _TOKEN: Final = re.compile(
 _OPERAND_NEXT: Final = re.compile(r"(?:%|//)[ \t]*(?:-?[0-9]+|[A-Z]\w*|@[a-z]\w*[ \t]*\(|\()", re.ASCII)
 _PROSE_NEXT: Final = re.compile(r"[ \t]+[A-Za-z]")
 _OPERANDS: Final = frozenset({"VARIABLE", "INTEGER", "_RPAR"})
+_ENDS: Final = frozenset({"VARIABLE", "INTEGER", "STRING", "_RPAR", "_RBRACE"})
 _NESTING: Final = frozenset({"PLUS_MINUS", "TIMES", "_AT", "_LPAR"})
 
 
@@ -125,6 +127,8 @@ class Scanner:
             return self._add(_WORDS.get(value, "DIRECTIVE"), value, start)
         if kind in ("WORD", "SIGN"):
             kind = _WORDS.get(value, "NAME" if kind == "WORD" else "UNKNOWN")
+        if kind == "NAME" and self.text[start - 1 : start] in ("", "\n") and self._complete():
+            self._close()
         return self._add(kind, value, start)
 
     def _add(self, kind: str, value: str, start: int) -> int:
@@ -161,6 +165,10 @@ class Scanner:
         if found is None or "\n" in self.text[self._tokens[-1].start_pos : start]:
             return False
         return _PROSE_NEXT.match(self.text, found.end()) is None
+
+    def _complete(self) -> bool:
+        """Whether the open statement could end here."""
+        return bool(self._tokens) and self._depth <= 0 and self._tokens[-1].type in _ENDS
 
     def _starts_line(self, start: int) -> bool:
         begin = self.text.rfind("\n", 0, start) + 1

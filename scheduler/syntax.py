@@ -151,7 +151,9 @@ class _FileReader:
             test = RuleTest(title, comment.text, place)
             self.tests.setdefault(self._current[0], []).append(test)
         elif self._open_test is None or line != self._test_end + 1:
-            self._error("SL118", "a test line without its test", place, 'a test begins with `%? test "title"`')
+            self._error(
+                "SL118", "a test line without its test", place, 'a test begins with `%? test "title"`'
+            )
             return
         else:
             test = replace(self._open_test, text=f"{self._open_test.text}\n{comment.text}")
@@ -264,17 +266,13 @@ class _FileReader:
 _PLAIN: Final = frozenset({"%", "//"})
 
 
-def doc_of(
-    statement: Statement, pieces: list[Statement | Comment], index: int, source: SourceText
-) -> str:
+def doc_of(statement: Statement, pieces: list[Statement | Comment], index: int, source: SourceText) -> str:
     """The sentence about a declaration: the comment directly below it, or else directly above."""
     below = _run(pieces, index, 1, source.line(statement.end - 1), source)
     return below or _run(pieces, index, -1, source.line(statement.start), source)
 
 
-def _run(
-    pieces: list[Statement | Comment], index: int, step: int, line: int, source: SourceText
-) -> str:
+def _run(pieces: list[Statement | Comment], index: int, step: int, line: int, source: SourceText) -> str:
     """The plain comments on adjacent lines from `line` on, upwards or downwards, as one text."""
     lines: list[str] = []
     index += step

@@ -78,7 +78,9 @@ def _unfinished(statement: Statement, source: SourceText) -> RuleError:
     if last.type == "_DOT":
         return RuleError("SL100", "the clause ends too early", where=place)
     if statement.tokens[0].type in ("_DECL", "_FUNCTION", "_INPUT", "_OPEN", "_TYPE"):
-        return RuleError("SL100", "the directive is not complete", where=place, help=_form(statement.tokens[0]))
+        return RuleError(
+            "SL100", "the directive is not complete", where=place, help=_form(statement.tokens[0])
+        )
     return RuleError("SL100", "the clause does not end", where=place, help="a clause ends with `.`")
 
 
@@ -100,7 +102,10 @@ def _explain(token: Token, statement: Statement) -> tuple[str, str]:
     if token.type == "_IF" and "_IF" in [t.type for t in statement.tokens[: statement.tokens.index(token)]]:
         return "a second `:-`", "the clause before this one does not end with `.`"
     if token.type == "UNKNOWN" and token.startswith("_"):
-        return f"`{token}` is not a variable", "a variable begins with a capital; `_` alone stands for any value"
+        return (
+            f"`{token}` is not a variable",
+            "a variable begins with a capital; `_` alone stands for any value",
+        )
     if token.type == "UNKNOWN" and token[0] in "'\"":
         what = "a string without its end" if token[0] == '"' else "a string in single quotes"
         return what, _UNKNOWN_HELP[token[0]]
@@ -121,7 +126,9 @@ def _form(token: Token) -> str:
 def _expectation(expected: set[str]) -> str:
     """`expected a, b or c`, from the kinds of tokens that fit."""
     kinds = set(expected)
-    words = [_WORDS[kind] for kind in sorted(kinds - _OPERAND - {"NAME", "PLUS_MINUS", "_LPAR"}) if kind in _WORDS]
+    words = [
+        _WORDS[kind] for kind in sorted(kinds - _OPERAND - {"NAME", "PLUS_MINUS", "_LPAR"}) if kind in _WORDS
+    ]
     if _OPERAND <= kinds:
         words.insert(0, "a value")
     else:

@@ -1,10 +1,11 @@
-"""The variables of rules with their places, and the renaming of those that are local to an aggregate.
+"""The variables and calls of rules with their places, and the renaming of those that are local to an aggregate.
 
 These functions recurse over expressions; the scanner bounds how deep one can be.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from typing import cast
@@ -97,3 +98,28 @@ def inner_variables(item: Aggregate) -> tuple[Var, ...]:
     """The variables between the braces of an aggregate."""
     terms = tuple(term for term in item.terms if isinstance(term, Var))
     return terms + tuple(v for part in item.body for v in part_variables(part))
+
+
+def parts(item: BodyItem) -> Iterator[Literal_ | Compare]:
+    """The literals and comparisons of a body item: itself, or those between the braces."""
+    if isinstance(item, Aggregate):
+        yield from item.body
+    else:
+        yield item
+
+
+def calls(part: Literal_ | Compare) -> Iterator[Call]:
+    """The calls in a comparison, outer ones first."""
+    if isinstance(part, Compare):
+        yield from _calls(part.left)
+        yield from _calls(part.right)
+
+
+def _calls(expr: Expr) -> Iterator[Call]:
+    if isinstance(expr, Call):
+        yield expr
+        for argument in expr.arguments:
+            yield from _calls(argument)
+    elif isinstance(expr, Arithmetic):
+        yield from _calls(expr.left)
+        yield from _calls(expr.right)

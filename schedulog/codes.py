@@ -1,0 +1,40 @@
+"""The stable error codes and what each is about. A code is never used again for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+TITLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # Rule text and rule sets.
+        "SL100": "a rule text that does not parse",
+        "SL101": "an unknown relation",
+        "SL102": "a relation with the wrong number of arguments",
+        "SL103": "a term of the wrong type",
+        "SL104": "an unknown function, or a wrong call of one",
+        "SL105": "a name that is declared twice, differently",
+        "SL106": "a bare name where a quoted string or a variable must stand",
+        "SL107": "a rule file that cannot be read",
+        "SL108": "an unknown or absent rule pack",
+        "SL109": "two rules with one id",
+        "SL110": "a variable that nothing binds",
+        "SL111": "an expression, `_` or an aggregate in a place where it cannot stand",
+        "SL112": "an aggregate over a relation that depends on it",
+        "SL113": "an input relation that a rule derives",
+        "SL114": "a condition on a relation that nothing derives",
+        "SL115": "conditions that no values meet",
+        "SL116": "the spelling of another language",
+        "SL117": "an integer that does not fit into 64 bits",
+        "SL118": "a rule header or test that is not well formed",
+        "SL119": "an unknown rule id",
+        "SL150": "a variable that is used once",
+        "SL151": "a relation that is declared and never used",
+    }
+)
+
+
+def title(code: str) -> str:
+    """The one-line title of an error code. Raises KeyError for a code that does not exist."""
+    return TITLES[code]
