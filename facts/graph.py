@@ -10,6 +10,7 @@ from types import MappingProxyType
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.node import Node, node, topological
 from schedulog.facts.ops import Op
+from schedulog.facts.symbolic import render
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,12 @@ class Graph:
     def label(self, n: Node) -> str:
         """The short id of a node ("n12")."""
         return f"n{self.position[n]}"
+
+    def describe(self, position: int) -> str:
+        """A node as people read it: id, operation, dtype, shape and the user's name for it."""
+        n = self.nodes[position]
+        shape = ",".join(render(s) for s in n.shape)
+        return f"n{position} {n.op.lower()} {n.dtype}[{shape}]" + (f" ({n.label})" if n.label else "")
 
 
 def graph_of(

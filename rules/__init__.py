@@ -1,4 +1,7 @@
-"""The rule packs that come with schedulog, as text. A pack is a folder here; its rules are its `.dl` files."""
+"""The rule packs that come with schedulog, as text.
+
+A pack is a folder here; its rules are its `.dl` files.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ class Table:
     def statements(self) -> list[str]:
         """Return the SQL that makes the table and its indexes."""
         orders = index_orders(self.lookups, self.width)
-        kind = " INTEGER" if self.strict else ""
+        # One affinity everywhere: SQLite uses no index for a comparison between columns of two affinities.
+        kind = " INTEGER"
         columns = ", ".join(f"c{i}{kind} NOT NULL" for i in range(self.width))
         key = f"{'UNIQUE' if self.appends else 'PRIMARY KEY'}({_columns(orders[0])})"
         options = [*([] if self.appends else ["WITHOUT ROWID"]), *(["STRICT"] if self.strict else [])]

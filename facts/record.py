@@ -1,0 +1,132 @@
+"""Recorded tensor graphs: one JSON object a scheduling call, as the corpus of the reference scheduler holds them.
+
+Only the `graph` field is read here: the nodes after movement operations became views. DEVICE, UNIQUE and DEFINE_VAR
+nodes become attributes of the nodes that use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schedulog.errors import GraphError
+from schedulog.facts import dtype as dtypes
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.dtype import DType
+from schedulog.facts.graph import Graph
+from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, Shape, node
+from schedulog.facts.ops import Op
+from schedulog.facts.symbolic import Variable, parse_record
+from schedulog.facts.view import View, ViewStack
+
+_C_NAMES: Final[Mapping[str, DType]] = {
+    "void": dtypes.void,
+    "bool": dtypes.bool_,
+    "signed char": dtypes.int8,
+    "short": dtypes.int16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "unsigned char": dtypes.uint8,
+    "unsigned short": dtypes.uint16,
+    "unsigned int": dtypes.uint32,
+    "unsigned long": dtypes.uint64,
+    "half": dtypes.float16,
+    "__bf16": dtypes.bfloat16,
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+}
+_ATTRIBUTES: Final = frozenset({"DEVICE", "UNIQUE", "DEFINE_VAR"})
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A graph read from a record, and the node each of the record's ids stands for."""
+
+    graph: Graph
+    nodes: Mapping[int, Node]
+
+
+def read_record(record: Mapping[str, Any], file: str = "record") -> Recorded:
+    """The `graph` of a record. Raises GraphError: SL235 for a record without one or with an unknown operation."""
+    if not isinstance(record.get("graph"), list):
+        raise GraphError("SL235", "the record has no graph", where=file, help="a record has a `graph` list")
+    rows: dict[int, Mapping[str, Any]] = {row["id"]: row for row in record["graph"]}
+    made: dict[int, Node] = {}
+    for row in record["graph"]:
+        if row["op"] not in _ATTRIBUTES and not _is_device_view(row, rows):
+            made[row["id"]] = _node(row, rows, made, file)
+    sink = made[record["graph"][-1]["id"]]
+    names = tuple(f"out{i}" for i in range(len(sink.src)))
+    buffers = {n.arg.name: n.arg for n in made.values() if n.op is Op.BUFFER}
+    shapes = {name: (memory.size,) for name, memory in buffers.items()}
+    return Recorded(Graph(sink, str(record.get("case", file)), names, buffers, shapes), made)
+
+
+def _is_device_view(row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]]) -> bool:
+    return row["op"] == "VIEW" and rows[row["src"][0]]["op"] == "DEVICE"
+
+
+def _node(
+    row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]], made: Mapping[int, Node], file: str
+) -> Node:
+    try:
+        op = Op(row["op"])
+    except ValueError:
+        raise GraphError("SL235", f"unknown operation {row['op']}", where=f"{file}, node {row['id']}") from None
+    dtype = _dtype(row["dtype"])
+    src = () if op is Op.BIND else tuple(made[i] for i in row["src"] if i in made)
+    return node(op, src, _argument(op, row, rows, dtype), dtype, str(row.get("metadata") or ""))
+
+
+def _dtype(name: str) -> DType:
+    return _C_NAMES[name] if name in _C_NAMES else dtypes.named(name)
+
+
+def _argument(op: Op, row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]], dtype: DType) -> Any:
+    arg = row.get("arg") or {}
+    match op:
+        case Op.BUFFER:
+            return Buffer(arg["size"], dtype, _device(row), f"b{arg['num']}")
+        case Op.CONST:
+            return ConstArg(_value(arg["value"], dtype), _shape(row["shape"]), _device(row))
+        case Op.BIND:
+            inner = rows[row["src"][0]]["arg"]
+            return Variable(inner["var"], inner["min"], inner["max"], arg["val"])
+        case Op.VIEW:
+            return ViewStack(tuple(_view(v) for v in arg["view"]))
+        case Op.REDUCE_AXIS:
+            return ReduceArg(arg["alu"], tuple(arg["axes"]))
+        case Op.COPY:
+            return CopyArg(_device(row), bool(arg.get("clone")))
+        case Op.BUFFER_VIEW:
+            return _shape(row["shape"])
+        case _:
+            return None
+
+
+def _device(row: Mapping[str, Any]) -> str:
+    device = row.get("device", "")
+    return device if isinstance(device, str) else ",".join(device)
+
+
+def _shape(sizes: Sequence[Any]) -> Shape:
+    return tuple(parse_record(s) for s in sizes)
+
+
+def _view(row: Mapping[str, Any]) -> View:
+    mask = row["mask"]
+    return View(
+        _shape(row["shape"]),
+        _shape(row["strides"]),
+        parse_record(row["offset"]),
+        None if mask is None else tuple((parse_record(b), parse_record(e)) for b, e in mask),
+    )
+
+
+def _value(value: Any, dtype: DType) -> bool | int | float:
+    if isinstance(value, dict):
+        return float(value["float"])
+    if dtype.kind == "bool":
+        return bool(value)
+    return float(value) if dtype.is_float else int(value)

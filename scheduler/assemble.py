@@ -1,0 +1,214 @@
+"""From what the rules derived to kernels with their buffers, in running order. Nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from schedulog.errors import ScheduleError
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
+from schedulog.facts.symbolic import Variable, bound_value
+from schedulog.facts.view import ViewStack
+from schedulog.scheduler.derived import Derived
+from schedulog.scheduler.kernels import Kernel, KernelKind, OrderEdge, Read, Result, Schedule
+from schedulog.scheduler.order import OrderProblem, depth_first, find_cycle, running_order
+from schedulog.scheduler.storage import Storage, kept_aside, storage_of
+
+_KINDS: Mapping[Op, KernelKind] = {Op.ASSIGN: "assign", Op.COPY: "copy", Op.BUFFER_VIEW: "view"}
+
+
+def assemble(graph: Graph, derived: Derived, reasons: Mapping[int, tuple[str, ...]]) -> Schedule:
+    """The schedule of a graph; `reasons` names, per kernel, the rules that formed it.
+
+    Raises ScheduleError: SL310 a refused cycle, SL311 kernels that wait for each other, SL312 two bindings of a variable.
+    """
+    _check_refused(graph, derived)
+    plan = _Plan(
+        graph,
+        derived,
+        {k: _first_visits(k, graph, derived) for k in derived.members},
+        storage_of(graph, derived.members),
+        {b: kept_aside(graph.nodes[b], graph) for b in derived.snapshots},
+        _variables(graph),
+        reasons,
+    )
+    order = _order(plan)
+    rank = {k: i + len(plan.aside) for i, k in enumerate(order)}
+    kernels = [_snapshot(i, graph.nodes[b], kept) for i, (b, kept) in enumerate(plan.aside.items())]
+    kernels += [_kernel(rank[k], k, plan) for k in order]
+    results = [_result(name, s, plan.storage) for name, s in zip(graph.outputs, graph.sink.src, strict=True)]
+    memory = dict.fromkeys((*graph.buffers, *(b for kernel in kernels for b in kernel.buffers)))
+    values = {name: bound_value(variable) for name, variable in plan.variables.items()}
+    return Schedule(graph, tuple(kernels), _edges(plan, rank), tuple(results), tuple(memory), values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What every step below looks things up in. `visits` lists, per kernel, what it reads in order of first visit."""
+
+    graph: Graph
+    derived: Derived
+    visits: Mapping[int, Sequence[int]]
+    storage: Mapping[Node, Storage]
+    aside: Mapping[int, Storage]
+    variables: Mapping[str, Variable]
+    reasons: Mapping[int, tuple[str, ...]]
+
+
+def _check_refused(graph: Graph, derived: Derived) -> None:
+    for kernel, memory in derived.refused:
+        raise ScheduleError(
+            "SL310",
+            f"cycle: {graph.describe(kernel)} reads {graph.describe(memory)} as it was before the call, and depends on "
+            "its new content",
+            where=graph.name,
+            reason="no order of the kernels gives it both",
+            help="read the buffer through .contiguous() before assigning to it, or set copy_on_hazard=1, which copies "
+            "the old content aside",
+        )
+
+
+def _variables(graph: Graph) -> dict[str, Variable]:
+    """Every bound variable by name. One variable with two values in one call has no meaning."""
+    found: dict[str, Variable] = {}
+    for at, n in enumerate(graph.nodes):
+        for variable in _used(n):
+            if variable.value is None:
+                continue
+            other = found.setdefault(variable.name, variable)
+            if other.value != variable.value:
+                raise ScheduleError(
+                    "SL312",
+                    f"variable {variable.name} is bound to {other.value} and to {variable.value}",
+                    where=graph.describe(at),
+                    help="use two variables, or schedule the two values apart",
+                )
+    return found
+
+
+def _used(n: Node) -> Sequence[Variable]:
+    if n.op is Op.BIND:
+        return (n.arg,)
+    return tuple(n.arg.variables()) if n.op is Op.VIEW else ()
+
+
+def _first_visits(kernel: int, graph: Graph, derived: Derived) -> list[int]:
+    """What a kernel reads, depth first from its output, operands left to right; an assign's own target left out."""
+    members = derived.members[kernel]
+    position = graph.position
+    own = derived.targets.get(kernel)
+    seen = {kernel}
+    stack = [iter(graph.nodes[kernel].src)]
+    found: list[int] = []
+    while stack:
+        child = next(stack[-1], None)
+        if child is None:
+            stack.pop()
+            continue
+        at = position[child]
+        if at in seen:
+            continue
+        seen.add(at)
+        if at in members:
+            stack.append(iter(child.src))
+        elif at != own:
+            found.append(at)
+    return found
+
+
+def _order(plan: _Plan) -> list[int]:
+    graph, derived = plan.graph, plan.derived
+    inputs = {k: [i for i in visits if i in derived.members] for k, visits in plan.visits.items()}
+    roots = dict.fromkeys(graph.position[s.base] for s in graph.sink.src)
+    kernels = depth_first([k for k in roots if k in derived.members], inputs)
+    after = {k: set(inputs[k]) for k in kernels}
+    for before, kernel, _ in derived.versions:
+        after[kernel].add(before)
+    edges = {k: frozenset(before) for k, before in after.items()}
+    order = running_order(OrderProblem(kernels, inputs, edges, _hints(kernels, plan)))
+    if len(order) < len(kernels):
+        path = find_cycle(edges, set(order))
+        text = " waits for ".join(graph.describe(k) for k in [*path, path[0]])
+        raise ScheduleError("SL311", "some kernels wait for each other", where=graph.name, reason=text)
+    return order
+
+
+def _hints(kernels: Sequence[int], plan: _Plan) -> dict[int, list[int]]:
+    """Per overwriting kernel, the kernels after it in depth-first order that read the old content of its target."""
+    writer: dict[int, int] = {}
+    found: dict[int, list[int]] = {}
+    for kernel in kernels:
+        for read in plan.visits[kernel]:
+            if read in writer:
+                found.setdefault(writer[read], []).append(kernel)
+        if kernel in plan.derived.targets:
+            writer[plan.derived.targets[kernel]] = kernel
+    return found
+
+
+def _edges(plan: _Plan, rank: Mapping[int, int]) -> tuple[OrderEdge, ...]:
+    nodes = plan.graph.nodes
+    data = [
+        OrderEdge(rank[read], rank[kernel], "data", plan.storage[nodes[read]].buffer)
+        for kernel in rank
+        for read in plan.visits[kernel]
+        if read in rank
+    ]
+    return (*data, *(OrderEdge(rank[b], rank[a], "version", nodes[m].arg) for b, a, m in plan.derived.versions))
+
+
+def _snapshot(index: int, memory: Node, kept: Storage) -> Kernel:
+    """The kernel that copies a buffer's content aside; it runs before all others."""
+    reads = {memory: Read(1, kept.view)}
+    buffers = (kept.buffer, memory.arg)
+    return Kernel(
+        index, f"k{index}_keep", "store", memory, memory, buffers, kept.view, reads, (), memory.device,
+        ("core/snapshot",),
+    )  # fmt: skip
+
+
+def _kernel(index: int, k: int, plan: _Plan) -> Kernel:
+    graph, derived = plan.graph, plan.derived
+    output = graph.nodes[k]
+    kind = _KINDS.get(output.op, "store")
+    members = tuple(graph.nodes[m] for m in sorted(derived.members[k]))
+    names = sorted({v.name for m in members for v in _used(m)} & plan.variables.keys())
+    buffers, reads = _arguments(k, plan)
+    return Kernel(
+        index,
+        f"k{index}_{output.op.lower()}",
+        kind,
+        output,
+        {"assign": output.src[-1], "copy": output.src[0] if output.src else output}.get(kind, output),
+        buffers,
+        plan.storage[output].view,
+        reads,
+        members,
+        output.device,
+        plan.reasons.get(k, ()),
+        tuple(plan.variables[name] for name in names),
+    )
+
+
+def _arguments(k: int, plan: _Plan) -> tuple[tuple[Buffer, ...], dict[Node, Read]]:
+    """The kernel's buffers, its output first, and where each value it reads lies among them."""
+    derived = plan.derived
+    buffers = {plan.storage[plan.graph.nodes[k]].buffer: 0}
+    reads: dict[Node, Read] = {}
+    own = [derived.targets[k]] if k in derived.reads_own else []
+    for i in (*plan.visits[k], *own):
+        n = plan.graph.nodes[i]
+        place = plan.aside[i] if (k, i) in derived.aside else plan.storage[n]
+        reads[n] = Read(buffers.setdefault(place.buffer, len(buffers)), place.view)
+    return tuple(buffers), reads
+
+
+def _result(name: str, requested: Node, storage: Mapping[Node, Storage]) -> Result:
+    """A constant has no storage; anything else is seen where it lies."""
+    place = storage.get(requested.base)
+    if place is None:
+        return Result(name, requested, None, ViewStack.of_shape(requested.shape))
+    return Result(name, requested, place.buffer, place.view.then(requested.view))

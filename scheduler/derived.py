@@ -1,0 +1,51 @@
+"""The decisions as the assembly of kernels needs them, read once from the rows the rules derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+Row = tuple[int, ...]
+
+
+class Rows(Protocol):
+    """Whoever can give the rows of a relation."""
+
+    def rows(self, relation: str) -> list[Row]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """Nodes are positions in the graph; a kernel is named by the node it outputs.
+
+    `members` maps each kernel to the nodes evaluated inside; `targets` each assign kernel to the memory it overwrites.
+    `versions` holds (before, after, memory). `reads_own` are assign kernels that read what they overwrite, `aside`
+    the (kernel, memory) pairs that read a copy made before anything runs, `refused` those no order can serve.
+    """
+
+    members: Mapping[int, frozenset[int]]
+    targets: Mapping[int, int]
+    versions: tuple[tuple[int, int, int], ...]
+    reads_own: frozenset[int]
+    snapshots: tuple[int, ...]
+    aside: frozenset[tuple[int, int]]
+    refused: tuple[tuple[int, int], ...]
+
+
+def read_decisions(model: Rows) -> Derived:
+    """The decisions in `model`."""
+    members: dict[int, set[int]] = {k: set() for (k,) in model.rows("kernel")}
+    for kernel, node in model.rows("member"):
+        members[kernel].add(node)
+    targets = {a: b for a, b in model.rows("target") if a in members}
+    old = [(k, b) for k, b, _ in model.rows("reads_old")]
+    return Derived(
+        {k: frozenset(nodes) for k, nodes in members.items()},
+        targets,
+        tuple((before, after, memory) for before, after, memory in model.rows("version")),
+        frozenset(k for k, b in old if targets.get(k) == b),
+        tuple(b for (b,) in model.rows("snapshot")),
+        frozenset((k, b) for k, b in model.rows("reads_aside")),
+        tuple((k, b) for k, b in model.rows("refused")),
+    )

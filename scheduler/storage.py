@@ -1,0 +1,57 @@
+"""Where values lie: memory, what an assign overwrites, and what each kernel makes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.dtype import DType, float16, float32
+from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
+from schedulog.facts.view import ViewStack
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """The buffer a value lies in, and the view of it that shows the value in the node's shape."""
+
+    buffer: Buffer
+    view: ViewStack
+
+
+def storage_of(graph: Graph, kernels: Collection[int]) -> dict[Node, Storage]:
+    """The storage of the graph's memory and of the output of each kernel (a node's position)."""
+    found: dict[Node, Storage] = {}
+    for at, n in enumerate(graph.nodes):
+        if n.op is Op.BUFFER:
+            found[n] = Storage(n.arg, ViewStack.of_shape(n.shape))
+        elif at in kernels:
+            found[n] = _overwritten(n, found) if n.op is Op.ASSIGN else _made(n, graph)
+    return found
+
+
+def _overwritten(n: Node, found: Mapping[Node, Storage]) -> Storage:
+    """An assign's value lies where its target shows it, whatever the target's view."""
+    place = n.src[0]
+    below = found[place.base]
+    return Storage(below.buffer, below.view.then(place.view))
+
+
+def _made(n: Node, graph: Graph) -> Storage:
+    return Storage(Buffer(n.size, _element(n.dtype), n.device, graph.label(n)), ViewStack.of_shape(n.shape))
+
+
+def _element(dtype: DType) -> DType:
+    """What memory holds: an image's elements, any other type itself."""
+    if dtype.image is None:
+        return dtype
+    return float16 if dtype.bits == 16 else float32
+
+
+def kept_aside(memory: Node, graph: Graph) -> Storage:
+    """Room for a copy of what a BUFFER holds before the call."""
+    original: Buffer = memory.arg
+    name = f"{original.name or graph.label(memory)}_before"
+    return Storage(Buffer(original.size, original.dtype, original.device, name), ViewStack.of_shape(memory.shape))
