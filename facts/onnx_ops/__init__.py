@@ -1,0 +1,1 @@
+"""What each ONNX operation is in terms of graph nodes: one table of lowerings per kind of operation."""
