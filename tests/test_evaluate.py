@@ -67,7 +67,9 @@ def test_shifts_by_the_width_or_more_leave_only_the_sign() -> None:
     a, n = ints(1, -1, 5, -5), ints(32, 40, 33, 31)
     assert alu(Op.SHL, a, n).tolist() == [0, 0, 0, -(2**31)]
     assert alu(Op.SHR, a, n).tolist() == [0, -1, 0, -1]
-    assert value(build.alu(Op.SHR, build.array(ints(-8)), build.array(ints(1, kind=np.uint8)))).tolist() == [-4]
+    assert value(build.alu(Op.SHR, build.array(ints(-8)), build.array(ints(1, kind=np.uint8)))).tolist() == [
+        -4
+    ]
 
 
 def test_maximum_and_comparisons_follow_ieee() -> None:
@@ -291,7 +293,9 @@ def test_assigns_write_through_their_targets_and_read_old_contents() -> None:
     x = build.array(np.arange(6, dtype=np.int32))
     middle = build.shrink(x, [(1, 4)])
     first = build.assign(middle, build.shrink(x, [(0, 3)]))
-    second = build.assign(build.shrink(build.flip(first, [True]), [(0, 1)]), build.const(9, dtype.int32, (1,)))
+    second = build.assign(
+        build.shrink(build.flip(first, [True]), [(0, 1)]), build.const(9, dtype.int32, (1,))
+    )
     graph = graph_of([first, second, build.alu(Op.NEG, x)])
     assert {k: v.tolist() for k, v in reference(graph, {}).items()} == {
         "out0": [0, 1, 2], "out1": [9], "out2": [0, -1, -2, -3, -4, -5],
@@ -314,7 +318,9 @@ def test_the_device_runs_kernels_in_order_through_their_views() -> None:
     x = build.buffer(source, (2, 3))
     turned = build.permute(build.alu(Op.NEG, x), (1, 0))
     whole = ViewStack.of_shape((2, 3))
-    negate = Kernel(0, "k0", "store", turned.base, turned.base, (made, source), whole, {x: Read(1, whole)}, (), "numpy")
+    negate = Kernel(
+        0, "k0", "store", turned.base, turned.base, (made, source), whole, {x: Read(1, whole)}, (), "numpy"
+    )
     target = build.shrink(build.buffer(source), [(0, 2)])
     row = build.shrink(build.reshape(turned, (6,)), [(4, 6)])
     assign = build.assign(target, row)

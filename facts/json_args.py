@@ -1,0 +1,253 @@
+"""The arguments of nodes as JSON, and the checks of JSON fields."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedulog.errors import GraphError
+from schedulog.facts import build
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.dtype import DType
+from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, Shape
+from schedulog.facts.ops import Op
+from schedulog.facts.symbolic import Size, Variable, from_json, to_json
+from schedulog.facts.view import View, ViewStack
+
+T = TypeVar("T")
+_TYPES: Final = {dict: "an object", list: "a list", str: "a text", int: "an integer", bool: "true or false"}
+_MISSING: Final = object()
+
+
+def field(record: Mapping[str, Any], name: str, kind: type[T], where: str, default: Any = _MISSING) -> T:
+    """`record[name]`, which has to be a `kind`. Raises GraphError (SL232): it is missing or something else."""
+    value = record.get(name, default)
+    if value is _MISSING:
+        raise GraphError("SL232", f"`{name}` is missing", where=where, reason=f"it is {_TYPES[kind]}")
+    if type(value) is not kind:
+        raise _wrong(name, value, _TYPES[kind], where)
+    return value
+
+
+def _wrong(name: str, value: object, expected: str, where: str) -> GraphError:
+    return GraphError("SL232", f"`{name}` is {json.dumps(value)[:60]}, not {expected}", where=where)
+
+
+def integers(value: object, name: str, where: str) -> tuple[int, ...]:
+    """A list of integers that are not negative. Raises GraphError (SL232)."""
+    if type(value) is not list or not all(type(v) is int and v >= 0 for v in value):
+        raise _wrong(name, value, "a list of integers from 0 on", where)
+    return tuple(value)
+
+
+def sizes(value: object, name: str, where: str) -> Shape:
+    """A list of sizes, integers or symbolic. Raises GraphError (SL222, SL232)."""
+    if type(value) is not list or any(type(v) is int and v < 0 for v in value):
+        raise _wrong(name, value, "a list of sizes from 0 on", where)
+    return tuple(v if type(v) is int else from_json(v) for v in value)
+
+
+def write(n: Node) -> Any:
+    """The argument of a node as JSON."""
+    arg = n.arg
+    match n.op:
+        case Op.BUFFER:
+            return buffer(arg)
+        case Op.CONST:
+            return {"value": _scalar(arg.value), "device": arg.device}
+        case Op.BIND:
+            return to_json(arg)
+        case Op.VIEW:
+            return arg.to_json()
+        case Op.REDUCE_AXIS:
+            return {"op": arg.op, "axes": list(arg.axes)}
+        case Op.COPY:
+            return {"device": arg.device, "clone": arg.clone}
+        case Op.BUFFER_VIEW:
+            return [to_json(size) for size in arg]
+        case _:
+            raise GraphError("SL213", f"{n.op} has an argument: {arg!r}", where=n.label)
+
+
+def buffer(memory: Buffer) -> dict[str, Any]:
+    """A buffer as JSON, its contents in base64 (little endian)."""
+    record: dict[str, Any] = {"name": memory.name, "size": memory.size, "device": memory.device}
+    if memory.array is None:
+        return record
+    packed = memory.array.astype(memory.array.dtype.newbyteorder("<"), copy=False).tobytes()
+    return record | {"data": base64.b64encode(packed).decode("ascii")}
+
+
+def _scalar(value: bool | int | float) -> Any:
+    return value if not isinstance(value, float) or math.isfinite(value) else {"float": str(value)}
+
+
+def read(op: Op, arg: Any, kind: DType | None, shape: Shape | None, src: tuple[Node, ...], where: str) -> Any:
+    """The argument of an op from JSON. Raises GraphError: SL213, SL222, SL232."""
+    match op:
+        case Op.BUFFER:
+            return read_buffer(_object(arg, where), _needed(kind, op, where), shape, where)
+        case Op.CONST:
+            return _read_const(arg, _needed(kind, op, where), shape or (), where)
+        case Op.BIND:
+            return _read_variable(_object(arg, where), where)
+        case Op.VIEW:
+            return _read_views(arg, src, where)
+        case Op.REDUCE_AXIS:
+            return _read_reduce(_object(arg, where), src, where)
+        case Op.COPY:
+            record = _object(arg, where)
+            return CopyArg(field(record, "device", str, where), field(record, "clone", bool, where, False))
+        case Op.BUFFER_VIEW:
+            return sizes(arg if arg is not None else list(shape or ()), "arg", where)
+        case Op.CAST | Op.BITCAST:
+            _needed(kind, op, where)
+    if arg is not None:
+        raise GraphError("SL232", f"{op} takes no `arg`", where=where)
+    return None
+
+
+def _needed(kind: DType | None, op: Op, where: str) -> DType:
+    if kind is None:
+        raise GraphError(
+            "SL232", "`dtype` is missing", where=where, reason=f"the dtype of {op} follows from nothing else"
+        )
+    return kind
+
+
+def _object(arg: object, where: str) -> dict[str, Any]:
+    return cast(dict[str, Any], field({} if arg is None else {"arg": arg}, "arg", dict, where))
+
+
+def read_buffer(record: Mapping[str, Any], kind: DType, shape: Shape | None, where: str) -> Buffer:
+    """A buffer; its size may follow from its contents or the node's shape. Raises GraphError: SL203, SL232."""
+    contents = None if "data" not in record else _read_data(record["data"], kind, where)
+    implied = contents.size if contents is not None else shape[0] if shape else _MISSING
+    size = field(record, "size", int, where, implied)
+    device, name = field(record, "device", str, where, "c"), field(record, "name", str, where, "")
+    return Buffer(size, kind, device, name, contents)
+
+
+def _read_data(data: object, kind: DType, where: str) -> NDArray[Any]:
+    target = kind.to_numpy()
+    if isinstance(data, list):
+        return np.array([build.const(_number(v, where), kind).arg.value for v in data], target)
+    if not isinstance(data, str):
+        raise _wrong("data", data, "base64 or a list of numbers", where)
+    try:
+        packed = base64.b64decode(data, validate=True)
+        return np.frombuffer(packed, target.newbyteorder("<")).astype(target)
+    except (binascii.Error, ValueError):
+        raise GraphError("SL232", f"`data` is not base64 of {kind} numbers", where=where) from None
+
+
+def _number(value: object, where: str) -> bool | int | float:
+    if isinstance(value, dict) and value.get("float") in ("nan", "inf", "-inf"):
+        return float(value["float"])
+    if isinstance(value, (bool, int, float)):
+        return value
+    raise _wrong("value", value, 'a number, true, false or {"float": "nan"}', where)
+
+
+def _read_const(arg: Any, kind: DType, shape: Shape, where: str) -> ConstArg:
+    """A bare value is brought to the dtype; in an object it is kept as it is."""
+    if isinstance(arg, dict) and "value" in arg:
+        return ConstArg(_number(arg["value"], where), shape, field(arg, "device", str, where, "c"))
+    if arg is None:
+        raise GraphError("SL232", "`arg` is missing", where=where, reason="it is the constant's value")
+    value = _number(arg, where)
+    if kind.is_integer and isinstance(value, float) and not value.is_integer():
+        raise _wrong("arg", arg, f"an {kind}", where)
+    made: ConstArg = build.const(value, kind, shape).arg
+    return made
+
+
+def _read_variable(arg: dict[str, Any], where: str) -> Variable:
+    found = from_json(arg)
+    if not isinstance(found, Variable):
+        raise _wrong("arg", arg, "a variable", where)
+    return found
+
+
+def _read_reduce(arg: dict[str, Any], src: tuple[Node, ...], where: str) -> ReduceArg:
+    op = field(arg, "op", str, where)
+    if op not in ("ADD", "MUL", "MAX"):
+        raise _wrong("op", op, "ADD, MUL or MAX", where)
+    return ReduceArg(op, integers(field(arg, "axes", list, where), "axes", where))  # type: ignore[arg-type]
+
+
+def _read_views(arg: object, src: tuple[Node, ...], where: str) -> ViewStack:
+    if type(arg) is not list or not arg or not all(isinstance(v, dict) for v in arg):
+        raise _wrong("arg", arg, "a list of views", where)
+    views = tuple(_read_view(v, where) for v in arg)
+    below: list[Shape] = [
+        *([src[0].shape] if src else [View.create(()).shape]),
+        *(v.shape for v in views[:-1]),
+    ]
+    for base, view in zip(below, views, strict=True):
+        _check_reach(view, base, where)
+    return ViewStack(views)
+
+
+def _read_view(record: Mapping[str, Any], where: str) -> View:
+    shape = sizes(field(record, "shape", list, where), "shape", where)
+    strides = None
+    if "strides" in record:
+        strides = tuple(_size(s) for s in field(record, "strides", list, where))
+    offset, mask = _size(record.get("offset", 0)), None
+    if record.get("mask") is not None:
+        mask = _read_mask(record["mask"], len(shape), where)
+    if strides is not None and len(strides) != len(shape):
+        raise _wrong("strides", record["strides"], f"a list of {len(shape)}", where)
+    return (
+        View.create(shape)
+        if strides is None and not offset and mask is None
+        else _exact(shape, strides, offset, mask)
+    )
+
+
+def _exact(shape: Shape, strides: Shape | None, offset: Size, mask: Any) -> View:
+    return View(shape, View.create(shape).strides if strides is None else strides, offset, mask)
+
+
+def _size(value: object) -> Size:
+    return value if type(value) is int else from_json(value)
+
+
+def _read_mask(value: object, rank: int, where: str) -> tuple[tuple[Size, Size], ...]:
+    if (
+        type(value) is not list
+        or len(value) != rank
+        or not all(type(p) is list and len(p) == 2 for p in value)
+    ):
+        raise _wrong("mask", value, f"a list of {rank} pairs [begin, end]", where)
+    return tuple((_size(begin), _size(end)) for begin, end in value)
+
+
+def _check_reach(view: View, base: Shape, where: str) -> None:
+    """Refuses a view of known sizes that touches what its base does not have."""
+    bounds = view.mask or tuple((0, s) for s in view.shape)
+    known = (view.offset, *view.strides, *view.shape, *base, *(x for pair in bounds for x in pair))
+    if not all(isinstance(x, int) for x in known):
+        return
+    ranges = cast(tuple[tuple[int, int], ...], bounds)
+    inside = zip(ranges, cast(tuple[int, ...], view.shape), strict=True)
+    if not all(0 <= begin <= end <= size for (begin, end), size in inside):
+        raise GraphError("SL213", f"mask {list(ranges)} outside of shape {list(view.shape)}", where=where)
+    if any(begin == end for begin, end in ranges):
+        return
+    ends = [
+        (s * b, s * (e - 1)) for s, (b, e) in zip(cast(tuple[int, ...], view.strides), ranges, strict=True)
+    ]
+    offset = cast(int, view.offset)
+    first, last = (offset + sum(pick(pair) for pair in ends) for pick in (min, max))
+    count = math.prod(cast(tuple[int, ...], base))
+    if first < 0 or last >= count:
+        raise GraphError("SL213", f"a view touches elements {first} to {last} of {count}", where=where)
