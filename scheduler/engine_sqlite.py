@@ -142,12 +142,14 @@ class _SqliteDatabase:
 
     def connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=8192)
-        connection.executescript("PRAGMA journal_mode=off; PRAGMA synchronous=off; PRAGMA temp_store=memory")
+        for pragma in ("page_size=16384", "journal_mode=off", "synchronous=off", "temp_store=memory"):
+            connection.execute(f"PRAGMA {pragma}")
         arities = {name: len(function.arguments) for name, function in self.program.functions.items()}
-        for name in arities:
-            connection.create_function(f"f_{name}", arities[name], self.calls.function(name), deterministic=True)
+        for name, arity in arities.items():
+            call = self.calls.function(name, arity)
+            connection.create_function(f"f_{name}", arity, call, deterministic=True)
         for name in ARITHMETIC:
-            connection.create_function(name, 2, self.calls.function(name), deterministic=True)
+            connection.create_function(name, 2, self.calls.function(name, 2), deterministic=True)
         for table in (*self.code.tables.values(), *self.code.snapshots.values()):
             for statement in table.statements():
                 connection.execute(statement)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.engine import Functions, arithmetic_failed, function_failed
@@ -34,37 +35,45 @@ class CallFailed(Exception):
     """Raised through an engine by a failing call; the engine's owner turns `Calls.failure` into an error."""
 
 
-@dataclass(slots=True)
+class _Memo(dict[Any, int]):
+    """Results of one function by its arguments: one number as it is, several as a tuple."""
+
+    def __init__(self, compute: Callable[[tuple[int, ...]], int]) -> None:
+        super().__init__()
+        self.compute = compute
+
+    def __missing__(self, arguments: int | tuple[int, ...]) -> int:
+        value = self.compute(arguments if isinstance(arguments, tuple) else (arguments,))
+        self[arguments] = value
+        return value
+
+
 class Calls:
     """The functions of one evaluation. A function is called once for each tuple of arguments."""
 
-    functions: Functions
-    memo: dict[str, dict[tuple[int, ...], int]] = field(default_factory=dict)
-    failure: Failure | None = None
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
+        self.failure: Failure | None = None
+        self._memos: list[_Memo] = []
 
     def restart(self, functions: Functions) -> None:
         """Serve another evaluation."""
         self.functions = functions
         self.failure = None
-        for memo in self.memo.values():
+        for memo in self._memos:
             memo.clear()
 
-    def function(self, name: str) -> Callable[..., int]:
+    def function(self, name: str, arity: int) -> Callable[..., int]:
         """Return `@name` as an engine may register it once, for this and all later evaluations.
 
         It raises CallFailed, with `failure` set.
         """
         if name in ARITHMETIC:
             return partial(self.arithmetic, ARITHMETIC[name])
-        memo = self.memo.setdefault(name, {})
-
-        def call(*arguments: int) -> int:
-            value = memo.get(arguments)
-            if value is None:
-                value = memo[arguments] = self.checked(name, arguments)
-            return value
-
-        return call
+        memo = _Memo(partial(self.checked, name))
+        self._memos.append(memo)
+        # With one argument the engine asks the dictionary itself: no Python code runs for a known value.
+        return memo.__getitem__ if arity == 1 else lambda *arguments: memo[arguments]
 
     def checked(self, name: str, arguments: tuple[int, ...]) -> int:
         try:

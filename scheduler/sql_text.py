@@ -123,9 +123,12 @@ class RuleText:
         """Return the aggregate as a scalar subquery over its distinct tuples."""
         inner = _Query(dict(env))
         self.write(inner, steps, None)
-        terms = [self.value(term, inner.env) for term in part.terms]
+        terms = [self.value(term, inner.env) for term in part.terms] or ["1"]
         if part.op in ("min", "max"):
             return f"({inner.text(f'{part.op}({terms[0]})')})"
+        if len(terms) == 1:
+            result = f"{part.op}(DISTINCT {terms[0]})"
+            return f"({inner.text(result if part.op == 'count' else f'coalesce({result}, 0)')})"
         named = ", ".join(f"{term} AS t{i}" for i, term in enumerate(terms))
         result = "count(*)" if part.op == "count" else "coalesce(sum(t0), 0)"
         return f"(SELECT {result} FROM (SELECT DISTINCT {named}{inner.text('')[len('SELECT ') :]}))"
