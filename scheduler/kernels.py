@@ -62,6 +62,22 @@ class Kernel:
 
 
 @dataclass(frozen=True, eq=False)
+class ScheduleItem:
+    """A kernel with the buffers it writes and reads, and the user's names for the operations it computes."""
+
+    kernel: Kernel
+    outputs: tuple[Buffer, ...]
+    inputs: tuple[Buffer, ...]
+    metadata: tuple[str, ...]
+
+    @staticmethod
+    def of(kernel: Kernel) -> ScheduleItem:
+        """The item of a kernel; names in order of the graph, each once."""
+        names = tuple(dict.fromkeys(m.label for m in kernel.members if m.label))
+        return ScheduleItem(kernel, kernel.buffers[:1], kernel.buffers[1:], names)
+
+
+@dataclass(frozen=True, eq=False)
 class OrderEdge:
     """`before` runs before `after`: because it makes what is read (data), or reads what is overwritten (version)."""
 

@@ -1,0 +1,62 @@
+"""Host memory of one execution: inputs put in, outputs taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.symbolic import bound_value
+from schedulog.runtimes.evaluate import contents, evaluate
+from schedulog.runtimes.strided import show
+from schedulog.scheduler.kernels import Kernel, Schedule
+
+Array = NDArray[Any]
+
+
+def allocate(schedule: Schedule, inputs: Mapping[str, Array]) -> list[Array]:
+    """The flat array of each of `schedule.buffers`, in order.
+
+    A buffer with contents is used in place, so that assigns last; given inputs are copied if a kernel overwrites them.
+    Raises GraphError for missing, unknown or misshapen inputs.
+    """
+    written = {kernel.buffers[0] for kernel in schedule.kernels if kernel.kind == "assign"}
+    found: dict[Buffer, Array] = {}
+    for n, array in contents(schedule.graph, inputs).items():
+        flat = np.ascontiguousarray(array).reshape(-1)
+        own = n.arg.array is not None
+        found[n.arg] = flat.copy() if n.arg in written and not own else flat
+    for kernel in schedule.kernels:
+        for buffer in kernel.buffers:
+            if buffer not in found and kernel.kind == "view" and buffer is kernel.buffers[0]:
+                found[buffer] = _window(kernel, found)
+            elif buffer not in found:
+                found[buffer] = np.empty(buffer.size, buffer.dtype.to_numpy())
+    return [found[buffer] for buffer in schedule.buffers]
+
+
+def _window(kernel: Kernel, found: Mapping[Buffer, Array]) -> Array:
+    """The bytes a BUFFER_VIEW shows: from the first element its source sees."""
+    source = kernel.output.src[0]
+    read = kernel.reads[source.base]
+    memory = found[kernel.buffers[read.argument]]
+    first = bound_value(read.view.then(source.view).views[0].offset)
+    begin = first * memory.itemsize
+    wanted = kernel.buffers[0]
+    return memory.view(np.uint8)[begin : begin + wanted.nbytes].view(wanted.dtype.to_numpy())
+
+
+def fetch(schedule: Schedule, memory: list[Array]) -> dict[str, np.ndarray[Any, Any]]:
+    """The requested values by name, each an array of its own."""
+    slot = {buffer: i for i, buffer in enumerate(schedule.buffers)}
+    values: dict[str, np.ndarray[Any, Any]] = {}
+    for result in schedule.results:
+        if result.buffer is None:
+            (value,) = evaluate([result.node], {}, schedule.variables)
+        else:
+            value = show(result.view, memory[slot[result.buffer]], schedule.variables)
+        values[result.name] = np.array(value)
+    return values
