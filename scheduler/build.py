@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import Final, cast
 
@@ -28,14 +29,15 @@ from schedulog.scheduler.program import (
     Term,
     Var,
 )
-from schedulog.scheduler.variables import separate_locals
+from schedulog.scheduler.variables import separate_locals, variables
 
 Node = Tree[Token] | Token
 
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _SPELLINGS: Final[dict[str, ArithmeticOp]] = {"/": "//", "\\": "%"}
-_AGGREGATE_FORM: Final = "an aggregate stands alone: `N = #count { M : member(K, M) }`, then compare N"
+_ESCAPE: Final = re.compile(r'\\(["\\n])')
+AGGREGATE_FORM: Final = "an aggregate stands alone: `N = #count { M : member(K, M) }`, then compare N"
 
 
 class Rejected(Exception):
@@ -86,6 +88,10 @@ class Builder:
     def _error(self, code: str, message: str, where: Place, help: str, reason: str = "") -> None:
         self.errors.append(RuleError(code, message, where=where, help=help, reason=reason))
 
+    def _reject(self, code: str, message: str, where: Place, help: str) -> Rejected:
+        self._error(code, message, where, help)
+        return Rejected()
+
     def _body(self, tree: Tree[Token]) -> tuple[BodyItem, ...]:
         return tuple(self._item(_tree(child)) for child in tree.children)
 
@@ -108,17 +114,22 @@ class Builder:
         if isinstance(expr, Var | Const):
             return expr
         place = self._span(node)
-        self._error(
-            "SL111", "an expression stands where a variable or a constant must", place, _name_it(place)
-        )
-        raise Rejected
+        message = "an expression stands where a variable or a constant must"
+        raise self._reject("SL111", message, place, _name_it(place))
 
     def _comparison(self, tree: Tree[Token]) -> Compare | Aggregate:
         left, sign, right = tree.children
         if _is_aggregate(left) or _is_aggregate(right):
             return self._aggregate(left, str(sign), right)
         op = cast(ComparisonOp, str(sign))
-        return Compare(op, self._expr(left), self._expr(right), self._span(tree))
+        one, other = self._expr(left), self._expr(right)
+        self._no_blank((one, other), "a comparison")
+        return Compare(op, one, other, self._span(tree))
+
+    def _no_blank(self, exprs: tuple[Expr, ...], what: str) -> None:
+        """`_` has no value, so it cannot be compared, computed with or counted."""
+        for variable in (v for expr in exprs for v in variables(expr) if v.anonymous):
+            self._error("SL111", f"`_` in {what}", _at(variable), "`_` has no value: name it and bind it")
 
     def _aggregate(self, left: Node, sign: str, right: Node) -> Aggregate:
         if _is_aggregate(left) and not _is_aggregate(right):
@@ -127,17 +138,18 @@ class Builder:
         place = self.place(_token(word))
         result = None if _is_aggregate(left) else self._expr(left)
         if sign != "=" or not isinstance(result, Var) or result.anonymous:
-            self._error("SL111", f"`{word}` is not used as `Name = {word} {{ ... }}`", place, _AGGREGATE_FORM)
-            raise Rejected
-        items = self._body(_tree(body))
-        inner = tuple(item for item in items if not isinstance(item, Aggregate))
-        if len(inner) < len(items):
-            self._error(
-                "SL111", f"an aggregate inside `{word}`", place, "give the inner one a relation of its own"
+            raise self._reject(
+                "SL111", f"`{word}` is not used as `Name = {word} {{ ... }}`", place, AGGREGATE_FORM
             )
-            raise Rejected
-        op = cast(AggregateOp, str(word)[1:])
-        return Aggregate(op, result, self._terms(_tree(arguments)), inner, place)
+        # Looked for before the body is built, so that braces in braces cannot make this recurse.
+        if any(_is_aggregate(part) for item in _tree(body).children for part in _tree(item).children):
+            raise self._reject(
+                "SL111", f"an aggregate inside `{word}`", place, "give the inner one its own relation"
+            )
+        inner = tuple(part for part in self._body(_tree(body)) if not isinstance(part, Aggregate))
+        terms = self._terms(_tree(arguments))
+        self._no_blank(terms, f"what `{word}` reads")
+        return Aggregate(cast(AggregateOp, str(word)[1:]), result, terms, inner, place)
 
     def _expr(self, node: Node) -> Expr:
         if isinstance(node, Token):
@@ -152,10 +164,8 @@ class Builder:
             return self._bare(_token(node.children[0]))
         if node.data == "bare_call":
             name = _token(node.children[0])
-            self._error(
-                "SL104", f"`{name}(...)` is not a value", self.place(name), f"a function: `@{name}(...)`"
-            )
-            raise Rejected
+            help = f"a function is called as `@{name}(...)`"
+            raise self._reject("SL104", f"`{name}(...)` is not a value", self.place(name), help)
         return self._chain(node)
 
     def _leaf(self, token: Token) -> Expr:
@@ -167,8 +177,9 @@ class Builder:
         return self._integer(str(token), place)
 
     def _integer(self, digits: str, place: Place) -> Const:
-        # Measured before it is converted: converting is quadratic in the digits.
-        value = int(digits) if len(digits.lstrip("-").lstrip("0")) < 20 else _MOST + 1
+        # Measured before it is converted: converting is quadratic in the digits, and Python limits them.
+        plain = digits.lstrip("-").lstrip("0") or "0"
+        value = _MOST + 1 if len(plain) > 19 else int(plain) * (-1 if digits[0] == "-" else 1)
         if _LEAST <= value <= _MOST:
             return Const(value, place)
         reason = "integers have 64 bits: from -9223372036854775808 to 9223372036854775807"
@@ -243,10 +254,7 @@ def _at(term: Term) -> Place:
 
 
 def _unquoted(token: Token) -> str:
-    text = token[1:-1]
-    if "\\" not in text:
-        return text
-    return text.replace("\\\\", "\0").replace('\\"', '"').replace("\\n", "\n").replace("\0", "\\")
+    return _ESCAPE.sub(lambda found: "\n" if found[1] == "n" else found[1], token[1:-1])
 
 
 def _name_it(place: Place) -> str:

@@ -1,7 +1,7 @@
 """Has every variable a value where one is needed?
 
-A positive condition binds its variables, `X = expression` binds X once the rest is bound, and an aggregate binds its
-result. This is a fixed point over the whole body, so the order of the conditions does not matter.
+A positive condition binds its variables, `X = expression` binds X once the rest is bound, and an aggregate
+binds its result. This is a fixed point over the whole body, so the order of the conditions does not matter.
 """
 
 from __future__ import annotations
@@ -48,6 +48,13 @@ def _computed(item: BodyItem, bound: set[str]) -> Iterator[str]:
                 yield target.name
 
 
+def _computed_at_best(item: BodyItem) -> set[str]:
+    """The names that a comparison would bind if it had all its values."""
+    if not isinstance(item, Compare) or item.op != "=":
+        return set()
+    return {side.name for side in (item.left, item.right) if isinstance(side, Var)}
+
+
 def _all_bound(expr: Expr, bound: set[str]) -> bool:
     return all(v.name in bound for v in variables(expr))
 
@@ -56,18 +63,19 @@ def _check_rule(rule: Rule, rules: RuleSet) -> Iterator[RuleError]:
     outside = {v.name for item in rule.body for v in outer_variables(item)}
     outside |= {v.name for term in rule.head.terms for v in variables(term)}
     bound = bound_names(rule.body)
-    told: set[str] = set()
-    for variable, user in _needed(rule, outside, bound):
-        if variable.name not in told:
-            told.add(variable.name)
-            yield _unbound(variable, user, rule, rules)
+    while needed := [need for need in _needed(rule, outside, bound) if not need[0].anonymous]:
+        # What only waits for another variable is no mistake of its own, so the one waited for is told first.
+        computed = {name for item in rule.body for name in _computed_at_best(item)}
+        variable, user = next((need for need in needed if need[0].name not in computed), needed[0])
+        yield _unbound(variable, user, rule, rules)
+        bound = bound_names(rule.body, bound | {variable.name})
 
 
 def _needed(rule: Rule, outside: set[str], bound: set[str]) -> Iterator[tuple[Var, str]]:
     """The variables without a value where one is needed, with who needs it."""
     for item in rule.body:
         if isinstance(item, Aggregate):
-            inside = bound_names(item.body, bound & outside)
+            inside = bound_names(item.body, bound)
             group = [v for v in inner_variables(item) if v.name in outside and v.name not in bound]
             yield from ((v, "group") for v in group)
             yield from ((v, user) for v, user in _unbound_in(item.body, inside) if v.name not in outside)
@@ -98,10 +106,6 @@ _REASONS = {
 
 def _unbound(variable: Var, user: str, rule: Rule, rules: RuleSet) -> RuleError:
     where = variable.place if variable.place is not None else rule.place
-    if variable.anonymous:
-        return RuleError(
-            "SL110", "`_` has no value here", where=where, reason=_REASONS[user], help="name it and bind it"
-        )
     type_ = variable_types(rule, rules).get(variable.name)
     help = f"add a positive condition that supplies {variable.name}"
     example = _supplier(type_, rules)

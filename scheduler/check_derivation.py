@@ -14,7 +14,7 @@ from schedulog.scheduler.variables import parts, variables
 
 
 def check_derivation(rules: RuleSet) -> Iterator[RuleError]:
-    """Aggregates over what they decide (SL112), derived inputs (SL113), underivable conditions (SL114, SL115)."""
+    """Aggregates over what they decide (SL112), derived inputs (SL113), rules that never fire (SL114/115)."""
     yield from _check_aggregates(rules)
     derived = {rule.head.relation for rule in rules.rules} | rules.broken
     for rule in rules.rules:
@@ -49,7 +49,7 @@ def _check_sources(rule: Rule, rules: RuleSet, derived: set[str]) -> Iterator[Ru
             f"nothing derives `{name}`",
             where=literal.place,
             reason=f"it has no rule, no fact, and is no input, so {effect}",
-            help=f"give it a rule; or write `.input {name}` (the graph fills it) or `.open {name}` (other packs may)",
+            help=f"give it a rule, or write `.input {name}` (from the graph) or `.open {name}` (other packs)",
         )
 
 
@@ -152,7 +152,7 @@ def _check_aggregate(rule: Rule, item: Aggregate, reads: dict[str, set[str]]) ->
 
 
 def _path(start: str, goal: str, reads: dict[str, set[str]]) -> list[str]:
-    """A shortest chain of relations from `start` to `goal`, each read by a rule of the one before; or nothing."""
+    """A shortest chain of relations from `start` to `goal`, each read by rules of the one before."""
     before: dict[str, str] = {start: ""}
     queue = deque([start])
     while queue:

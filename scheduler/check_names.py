@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schedulog.errors import RuleError
-from schedulog.scheduler.diagnostic import nearest, plural
+from schedulog.scheduler.diagnostic import nearest, nearest_name, plural
 from schedulog.scheduler.program import Aggregate, Atom, Call, Literal_, Relation, Rule
 from schedulog.scheduler.rule_set import RuleSet
 from schedulog.scheduler.variables import calls, parts
 
 
 def check_names(rules: RuleSet) -> Iterator[RuleError]:
-    """Unknown relations (SL101), wrong numbers of arguments (SL102), unknown functions and their calls (SL104)."""
+    """Unknown relations (SL101), wrong numbers of arguments (SL102), wrong calls of functions (SL104)."""
     for rule in rules.rules:
         for atom in atoms(rule):
             yield from _check_atom(atom, rules)
@@ -51,10 +51,9 @@ def _check_atom(atom: Atom, rules: RuleSet) -> Iterator[RuleError]:
 
 
 def _unknown(atom: Atom, rules: RuleSet) -> RuleError:
-    help = nearest(atom.relation, rules.relations)
-    if help:
-        match = help.split("`")[1]
-        help += f" It is declared at {rules.relations[match].place}."
+    match = nearest_name(atom.relation, rules.relations)
+    if match:
+        help = f"did you mean `{match}`? It is declared at {rules.relations[match].place}"
     else:
         arguments = ", ".join(f"a{index}: node" for index in range(1, len(atom.terms) + 1))
         help = f"declare it: .decl {atom.relation}({arguments})"
@@ -66,10 +65,8 @@ def _check_call(call: Call, rules: RuleSet) -> Iterator[RuleError]:
     assert call.place is not None
     if function is None and call.function not in rules.broken:
         help = nearest(call.function, rules.functions)
-        help = (
-            help
-            or f"declare it: .function {call.function}(a: int) -> int; it must be registered in Python too"
-        )
+        if not help:
+            help = f"declare it (.function {call.function}(a: int) -> int) and register it in Python"
         yield RuleError("SL104", f"unknown function `@{call.function}`", where=call.place, help=help)
     elif function is not None and len(function.arguments) != len(call.arguments):
         arguments = plural(len(function.arguments), "argument")

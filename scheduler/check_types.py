@@ -1,7 +1,8 @@
 """Do the columns, variables and constants of a rule agree in type?
 
-Types are names: two types agree only if they are the same. A variable gets its type from the first column, argument
-or equation that fixes it; `int` has the order and the arithmetic, the string types take string constants.
+Types are names: two types agree only if they are the same. A variable gets its type from the first column,
+argument or equation that fixes it; `int` has the order and the arithmetic, the string types take string
+constants.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from schedulog.scheduler.program import (
     Expr,
     Literal_,
     Rule,
-    Term,
     Var,
 )
 from schedulog.scheduler.rule_set import ENTITY_TYPES, RuleSet
-from schedulog.scheduler.variables import inner_variables, outer_variables, parts, variables
+from schedulog.scheduler.variables import outer_variables, parts, variables
 
 Key = tuple[int, str]
 """A variable by name and scope: 0 for the rule, else the number of the aggregate it is local to."""
@@ -81,7 +81,7 @@ class _RuleTypes:
         if relation is None:
             return
         for column, term in zip(relation.columns, atom.terms, strict=True):
-            self._require(term, column.type, f"column `{column.name}` of `{relation.name}`", scope)
+            self._require(term, column.type, f"column `{column.name}` of `{relation.name}` is", scope)
 
     def _arguments(self, expr: Expr, scope: int) -> None:
         """What the calls and the arithmetic in an expression ask of their parts."""
@@ -92,15 +92,17 @@ class _RuleTypes:
                 if function is not None and len(function.arguments) == len(expr.arguments):
                     column = function.arguments[index]
                     self._require(
-                        argument, column.type, f"argument `{column.name}` of `@{function.name}`", scope
+                        argument, column.type, f"argument `{column.name}` of `@{function.name}` is", scope
                     )
         elif isinstance(expr, Arithmetic):
             for side in (expr.left, expr.right):
                 self._arguments(side, scope)
-                self._require(side, "int", f"`{expr.op}`", scope)
+                self._require(side, "int", f"`{expr.op}` takes", scope)
 
     def _require(self, expr: Expr, type_: str, owner: str, scope: int) -> None:
         """`expr` stands where `type_` is asked for; an untyped variable takes that type."""
+        if type_ not in self.rules.types:
+            return
         if isinstance(expr, Var) and not expr.anonymous:
             self.types.setdefault(self._key(expr, scope), (type_, owner))
         if not self._fits(expr, type_, scope):
@@ -128,18 +130,18 @@ class _RuleTypes:
     def _mismatch(self, expr: Expr, type_: str, owner: str, scope: int) -> None:
         if isinstance(expr, Var):
             found, source = self.types[self._key(expr, scope)]
-            message = f"`{expr.name}` is of type {found}, but {owner} is {_article(type_)}"
-            reason = f"`{expr.name}` has its type from {source}"
+            message = f"`{expr.name}` is of type {found}, but {owner} {_article(type_)}"
+            reason = f"{source} {_article(found)}"
         else:
             found = self._type(expr, scope) or "str"
-            message, reason = f"{_article(found)} where {owner} is {_article(type_)}", ""
+            message, reason = f"{_article(found)} where {owner} {_article(type_)}", ""
         self.errors.append(RuleError("SL103", message, where=self._place(expr), reason=reason))
 
     def _place(self, expr: Expr) -> Place:
         return expr.place if expr.place is not None else self.rule.place
 
     def _equations(self) -> None:
-        """Types go across `=` and out of aggregates until nothing changes; the order of the body does not matter."""
+        """Types go across `=` and out of aggregates until nothing changes, so the order does not matter."""
         for scope, item in enumerate(self.rule.body, 1):
             if isinstance(item, Aggregate):
                 self._aggregate(item, scope)
@@ -148,10 +150,10 @@ class _RuleTypes:
             pass
 
     def _aggregate(self, item: Aggregate, scope: int) -> None:
-        owner = f"the result of `#{item.op}`"
+        owner = f"the result of `#{item.op}` is"
         self._require(item.result, "int", owner, 0)
         if item.op != "count":
-            self._require(item.terms[0], "int", f"what `#{item.op}` reads first", scope)
+            self._require(item.terms[0], "int", f"`#{item.op}` takes", scope)
 
     def _spread(self, equation: Compare, scope: int) -> bool:
         for target, source in ((equation.left, equation.right), (equation.right, equation.left)):
@@ -159,7 +161,7 @@ class _RuleTypes:
                 continue
             type_ = self._type(source, scope)
             if type_ is not None:
-                self.types[self._key(target, scope)] = (type_, "an equation")
+                self.types[self._key(target, scope)] = (type_, "an equation with")
                 return True
         return False
 
@@ -171,7 +173,7 @@ class _RuleTypes:
     def _comparison(self, part: Compare, scope: int) -> None:
         if part.op not in ("=", "!="):
             for side in (part.left, part.right):
-                self._require(side, "int", f"`{part.op}`", scope)
+                self._require(side, "int", f"`{part.op}` takes", scope)
             return
         left, right = self._type(part.left, scope), self._type(part.right, scope)
         one, other = (part.left, right) if left is None else (part.right, left)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 
 from schedulog.errors import Place, RuleError
@@ -37,7 +36,7 @@ class SourceText:
         return bisect_right(self.starts, offset)
 
     def place(self, start: int, end: int) -> Place:
-        """The place of the characters `start` to `end`; what runs over several lines is underlined on the first."""
+        """The place of the characters `start` to `end`; of several lines, the first is underlined."""
         line = bisect_right(self.starts, start)
         column = start - self.starts[line - 1] + 1
         text = self.lines[line - 1]
@@ -45,10 +44,15 @@ class SourceText:
         return Place(self.file, line, column, width, text.rstrip())
 
 
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like `name`, or an empty string."""
+    return next(iter(get_close_matches(name, sorted(known), n=1, cutoff=0.6)), "")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """`did you mean ...?` with the known name that is most like `name`, or an empty string."""
-    matches = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-    return f"did you mean `{matches[0]}`?" if matches else ""
+    match = nearest_name(name, known)
+    return f"did you mean `{match}`?" if match else ""
 
 
 def plural(count: int, noun: str) -> str:
@@ -82,8 +86,3 @@ def raise_all(errors: Sequence[RuleError]) -> None:
         help=first.help,
         others=tuple(others),
     )
-
-
-def name_place(place: Place, name: str) -> Place:
-    """The place of a name of which `place` gives the first character."""
-    return replace(place, width=len(name))

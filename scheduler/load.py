@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-import re
 
 from schedulog.errors import RuleError
 from schedulog.rules import pack_names, pack_texts
@@ -26,9 +26,9 @@ def load_program(
 ) -> Program:
     """Read, check and join rule packs.
 
-    `packs` holds names of packs that come with schedulog, and paths of `.dl` files or of folders of them; the pack
-    `core` is always part. `extra` holds further (file name, text) pairs. `disable` leaves out rules by id or alias,
-    after all checks. The order of packs, files and rules does not matter.
+    `packs` holds names of packs that come with schedulog, and paths of `.dl` files or of folders of them; the
+    pack `core` is always part. `extra` holds further (file name, text) pairs. `disable` drops rules by id or
+    alias, after all checks. The order of packs, files and rules does not matter.
 
     Raises RuleError with every mistake of all files: the first one itself, the rest in `others`.
     """
@@ -127,12 +127,8 @@ def _read_all(packs: Sequence[str | Path], errors: list[RuleError]) -> list[Pars
             files += _built_in()[name]
         elif name != "core":
             errors.append(_unknown_pack(name))
-    paths = {
-        Path(pack).resolve(): Path(pack) for pack in packs if isinstance(pack, Path) or _looks_like_path(pack)
-    }
-    for path in paths.values():
-        files += _read_path(path, errors)
-    return files
+    paths = [Path(pack) for pack in packs if isinstance(pack, Path) or _looks_like_path(pack)]
+    return files + _read_paths(paths, errors)
 
 
 def _looks_like_path(pack: str) -> bool:
@@ -147,24 +143,29 @@ def _unknown_pack(name: str) -> RuleError:
     return RuleError("SL108", f"unknown rule pack `{name}`", where="packs", help=help)
 
 
-def _read_path(path: Path, errors: list[RuleError]) -> Iterator[ParsedFile]:
-    """The rule file at `path`, or all of the folder there; what cannot be read is an error (SL107)."""
-    pack = pack_of(path.resolve().name)
-    for file in _rule_files(path):
-        try:
-            text = file.read_text(encoding="utf-8-sig")
-        except OSError as problem:
-            reason = problem.strerror or str(problem)
-            errors.append(
-                RuleError("SL107", "a rule file cannot be read", where=file.as_posix(), reason=reason)
-            )
-        except UnicodeDecodeError as problem:
-            reason = f"byte {problem.start} is not UTF-8"
-            errors.append(
-                RuleError("SL107", "a rule file is not UTF-8 text", where=file.as_posix(), reason=reason)
-            )
-        else:
-            yield parse_text(text, file.as_posix(), pack)
+def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> list[ParsedFile]:
+    """The rule files at `paths` and in folders there, each once; one that cannot be read is an SL107."""
+    packs: dict[Path, tuple[Path, str]] = {}
+    # Folders first, so that a file that is named on its own too keeps the pack of its folder.
+    for path in sorted(paths, key=lambda path: (not path.is_dir(), path)):
+        pack = pack_of(path.resolve().name)
+        for file in _rule_files(path):
+            packs.setdefault(file.resolve(), (file, pack))
+    parsed = (_read_file(file, pack, errors) for file, pack in packs.values())
+    return [found for found in parsed if found is not None]
+
+
+def _read_file(file: Path, pack: str, errors: list[RuleError]) -> ParsedFile | None:
+    where = file.as_posix()
+    try:
+        return parse_text(file.read_text(encoding="utf-8-sig"), where, pack)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        errors.append(RuleError("SL107", "a rule file cannot be read", where=where, reason=reason))
+    except UnicodeDecodeError as problem:
+        reason = f"byte {problem.start} is not UTF-8"
+        errors.append(RuleError("SL107", "a rule file is not UTF-8 text", where=where, reason=reason))
+    return None
 
 
 def _rule_files(path: Path) -> list[Path]:

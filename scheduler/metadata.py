@@ -28,8 +28,10 @@ KEYS: Final = (
 )
 _FILE_KEYS: Final = frozenset({"pack", "requires"})
 
-_ENTRY: Final = re.compile(r"([A-Za-z_]+)(?:[ \t]+(\d+))?[ \t]*:[ \t]*")
-_VALUE: Final = re.compile(r'"((?:\\.|[^"\\])*)"|((?:(?!%!|[ \t]{2,}[A-Za-z_]+(?:[ \t]+\d+)?[ \t]*:).)*)')
+_ENTRY: Final = re.compile(r"([A-Za-z_]+)(?:[ \t]+([0-9]{1,4}))?[ \t]*:[ \t]*")
+_VALUE: Final = re.compile(
+    r'"((?:\\.|[^"\\])*)"|((?:(?!%!|[ \t]{2,}[A-Za-z_]+(?:[ \t]+[0-9]{1,4})?[ \t]*:).)*)'
+)
 _GAP: Final = re.compile(r"(?:[ \t]|%!)*")
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*")
 

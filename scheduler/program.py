@@ -136,8 +136,8 @@ class Column:
 class Relation:
     """A declared relation. `key` counts the leading columns that determine the rest (`a: t -> b: u`), or is None.
 
-    `is_input` relations are loaded from the graph; nothing derives them. `is_open` ones may be left for other packs to
-    fill.
+    `is_input` relations are loaded from the graph; nothing derives them. `is_open` ones may be left for other
+    packs to fill.
     """
 
     name: str

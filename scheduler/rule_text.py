@@ -42,7 +42,7 @@ def format_atom(atom: Atom) -> str:
 
 
 def format_expr(expr: Expr) -> str:
-    """An expression; inner arithmetic in parentheses, division and modulo as `/` and `\\`, as clingo has them."""
+    """An expression, with few parentheses; division and modulo as clingo has them: `/`, `\\`."""
     if isinstance(expr, Var):
         return "_" if expr.anonymous else expr.name
     if isinstance(expr, Const):
@@ -50,7 +50,8 @@ def format_expr(expr: Expr) -> str:
     if isinstance(expr, Call):
         return f"@{expr.function}({', '.join(format_expr(argument) for argument in expr.arguments)})"
     sign = {"//": "/", "%": "\\"}.get(expr.op, expr.op)
-    return f"{_operand(expr.left)} {sign} {_operand(expr.right)}"
+    rank = _rank(expr)
+    return f"{_operand(expr.left, rank)} {sign} {_operand(expr.right, rank + 1)}"
 
 
 def _aggregate(item: Aggregate) -> str:
@@ -59,9 +60,17 @@ def _aggregate(item: Aggregate) -> str:
     return f"{item.result.name} = #{item.op} {{ {terms} : {body} }}"
 
 
-def _operand(expr: Expr) -> str:
+def _operand(expr: Expr, least: int) -> str:
+    """An operand, in parentheses when its own operator binds less than `least`."""
     text = format_expr(expr)
-    return f"({text})" if isinstance(expr, Arithmetic) else text
+    return f"({text})" if _rank(expr) < least else text
+
+
+def _rank(expr: Expr) -> int:
+    """How tightly an expression binds: sums 1, products 2, all else 3."""
+    if not isinstance(expr, Arithmetic):
+        return 3
+    return 1 if expr.op in ("+", "-") else 2
 
 
 def _constant(value: int | str) -> str:

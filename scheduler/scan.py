@@ -1,7 +1,7 @@
 """Rule text to statements of tokens, with the comments between them.
 
-A file is cut into statements before it is parsed, so that a mistake in one does not hide those of the others. A
-statement ends at its `.`, or, when that is missing, where a line begins with a directive, with `%!` or `%?`, or,
+A file is cut into statements before it is parsed, so that a mistake in one does not hide those of the others.
+A statement ends at its `.`, or, when that is missing, where a line begins with a directive, `%!` or `%?`, or,
 after a complete condition, with a name.
 `%` and `//` between two operands of one line are the operators; anywhere else they begin a comment.
 """
@@ -71,7 +71,7 @@ _NESTING: Final = frozenset({"PLUS_MINUS", "TIMES", "_AT", "_LPAR"})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The tokens of one clause or directive, and its extent; `deep` when it has too many operators to parse."""
+    """The tokens of one clause or directive, and its extent; `deep` when it has too many operators."""
 
     tokens: list[Token]
     start: int
@@ -81,7 +81,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment between statements, with its sign (`%`, `%!`, `%?`, `//`), and whether it has the line to itself."""
+    """A comment between statements: its sign (`%`, `%!`, `%?`, `//`) and whether it has a line to itself."""
 
     sign: str
     text: str
@@ -153,7 +153,7 @@ class Scanner:
         own_line = self._starts_line(start)
         if own_line and sign in ("%!", "%?"):
             self._close()
-        if not self._tokens or self._tokens[0].type in _DIRECTIVE_KINDS and self._depth <= 0:
+        if not self._tokens or (self._tokens[0].type in _DIRECTIVE_KINDS and self._depth <= 0):
             self._close()
             self.pieces.append(Comment(sign, value[len(sign) :], start, own_line))
         return start + len(value)

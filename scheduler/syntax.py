@@ -37,9 +37,9 @@ class Mark:
 class ParsedFile:
     """What one rule file says, before any check across statements.
 
-    `headers` are the rules that have a `%!` header, `plain` those that are named after their relation. `requires`
-    are the packs the file asks for. `broken` holds names whose declaration or rule could not be read: nothing more is
-    said about those. `aliases` of rules are in their headers. `errors` are the mistakes found so far.
+    `headers` are the rules that have a `%!` header, `plain` those that are named after their relation.
+    `requires` are the packs the file asks for. `broken` holds names whose declaration or rule cannot be read:
+    nothing more is said about those. `errors` are the mistakes found so far.
     """
 
     file: str
@@ -68,7 +68,7 @@ class _TokenLexer(Lexer):
 
 @cache
 def _parser() -> Lark:
-    """The parser of one statement. Built once: it is constant, and building it costs as much as reading a pack."""
+    """The parser of one statement, built once: building it costs as much as reading a pack."""
     grammar = files("schedulog.scheduler").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", lexer=_TokenLexer, maybe_placeholders=True)
 
@@ -78,7 +78,7 @@ def parse_text(text: str, file: str, pack: str) -> ParsedFile:
 
     Mistakes are collected in the result's `errors`; nothing is raised.
     """
-    return _FileReader(SourceText(file, text.replace("\r\n", "\n")), pack).read()
+    return _FileReader(SourceText(file, text.replace("\r\n", "\n").replace("\r", "\n")), pack).read()
 
 
 class _FileReader:
@@ -189,7 +189,7 @@ class _FileReader:
             return None
 
     def _give_up(self, statement: Statement) -> None:
-        """Remember what an unreadable statement was about, so that its absence is not told as further mistakes."""
+        """Remember what an unreadable statement was about, so that its absence is no further mistake."""
         name = next((str(token) for token in statement.tokens if token.type == "NAME"), "")
         self.broken.add(name)
         if statement.tokens[0].type in ("NAME", "PLUS_MINUS"):

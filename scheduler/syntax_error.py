@@ -7,6 +7,7 @@ from typing import Final
 from lark import Token, UnexpectedToken
 
 from schedulog.errors import RuleError
+from schedulog.scheduler.build import AGGREGATE_FORM
 from schedulog.scheduler.diagnostic import SourceText, nearest
 from schedulog.scheduler.scan import DIRECTIVES, Statement
 
@@ -41,6 +42,8 @@ _OTHER_SPELLINGS: Final = {"&": "`,`", "~": "`not`", "==": "`=`", "!==": "`!=`",
 _UNKNOWN_HELP: Final = {
     ";": "write one rule for each alternative",
     "|": "write one rule for each alternative",
+    "%": "between operands this is an operator; write the comment on a line of its own",
+    "//": "between operands this is an operator; write the comment on a line of its own",
     "'": 'a string stands in double quotes: "EXP2"',
     '"': 'a string ends with `"` on the line where it begins',
     "[": "a relation has its arguments in parentheses: `size(N, S)`",
@@ -56,12 +59,15 @@ def syntax_error(found: UnexpectedToken, statement: Statement, source: SourceTex
     start = token.start_pos or 0
     place = source.place(start, start + len(token))
     if _is_other_language(token, found.expected, statement):
-        ours = _OTHER_SPELLINGS.get(token, "no `+`")
+        ours = _OTHER_SPELLINGS.get(token)
         message = f"`{token}` is the spelling of another language"
-        help = f"write {ours} here; rule files use `head :- first, not second.`"
+        help = f"write {ours} here" if ours else f"leave the `{token}` out"
+        help += "; rule files use `head :- first, not second.`"
         return RuleError("SL116", message, where=place, help=help)
+    if token.type == "AGGREGATE":
+        return RuleError("SL111", f"`{token}` cannot stand here", where=place, help=AGGREGATE_FORM)
     message, help = _explain(token, statement)
-    return RuleError("SL100", message, where=place, reason=_expectation(found.expected), help=help)
+    return RuleError("SL100", message, where=place, reason=_expectation(found.accepts), help=help)
 
 
 def too_deep(statement: Statement, source: SourceText) -> RuleError:
@@ -111,6 +117,9 @@ def _explain(token: Token, statement: Statement) -> tuple[str, str]:
         return what, _UNKNOWN_HELP[token[0]]
     if token == "." and statement.tokens[0].type in ("_DECL", "_FUNCTION", "_INPUT", "_OPEN", "_TYPE"):
         return "a directive has no `.` at its end", _form(statement.tokens[0])
+    index = statement.tokens.index(token)
+    if index and statement.tokens[index - 1].type == "_NOT":
+        return f"`{token}` does not fit here", "`not` stands before a relation; the opposite of `=` is `!=`"
     return f"`{token}` does not fit here", _UNKNOWN_HELP.get(token, "")
 
 
@@ -129,7 +138,7 @@ def _expectation(expected: set[str]) -> str:
     words = [
         _WORDS[kind] for kind in sorted(kinds - _OPERAND - {"NAME", "PLUS_MINUS", "_LPAR"}) if kind in _WORDS
     ]
-    if _OPERAND <= kinds:
+    if kinds >= _OPERAND:
         words.insert(0, "a value")
     else:
         words += [_WORDS[kind] for kind in sorted(kinds & (_OPERAND | {"NAME", "PLUS_MINUS", "_LPAR"}))]

@@ -1,4 +1,4 @@
-"""The variables and calls of rules with their places, and the renaming of those that are local to an aggregate.
+"""The variables and calls of rules with their places, and the renaming of those local to an aggregate.
 
 These functions recurse over expressions; the scanner bounds how deep one can be.
 """
@@ -25,7 +25,7 @@ from schedulog.scheduler.program import (
 
 
 def separate_locals(head: Atom, body: tuple[BodyItem, ...]) -> tuple[BodyItem, ...]:
-    """Give variables that are local to several aggregates a name for each, so that they cannot be taken for one."""
+    """Give variables that are local to several aggregates a name in each: none is taken for another."""
     aggregates = [item for item in body if isinstance(item, Aggregate)]
     if len(aggregates) < 2:
         return body
