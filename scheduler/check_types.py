@@ -146,7 +146,7 @@ class _RuleTypes:
             if isinstance(item, Aggregate):
                 self._aggregate(item, scope)
         equations = [(s, p) for s, p in self._scoped() if isinstance(p, Compare) and p.op == "="]
-        while any([self._spread(equation, scope) for scope, equation in equations]):
+        while any(self._spread(equation, scope) for scope, equation in equations):
             pass
 
     def _aggregate(self, item: Aggregate, scope: int) -> None:

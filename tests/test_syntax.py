@@ -305,6 +305,14 @@ def test_shipped_packs_load_without_findings() -> None:
         pack_texts("absent")
 
 
+def test_clingo_reads_written_rules() -> None:
+    ast = pytest.importorskip("clingo.ast")
+    for rule in load_program(["classic"]).rules:
+        statements: list[object] = []
+        ast.parse_string(format_rule(rule), statements.append)
+        assert len(statements) == 2, rule.name
+
+
 def test_a_large_file_is_read() -> None:
     lines = [".decl p(n: int)\np(0).\n", *(f"p(X) :- p(Y), X = Y + {i}, X < {i + 9}.\n" for i in range(2000))]
     program = linked("".join(lines))
