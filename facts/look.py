@@ -73,6 +73,14 @@ class Looks:
         begin, end = _extent(self._view[other])
         return int(first <= end and begin <= last and not _apart(self._view[one], self._view[other]))
 
+    def aligned(self, view: int, other: int) -> int:
+        """1 if every element `view` shows is surely the one `other` shows at the same place."""
+        one, two = self._view[view], self._view[other]
+        if len(one.views) != 1 or len(two.views) != 1 or one.shape != two.shape:
+            return 0
+        inner, outer = one.views[0], two.views[0]
+        return int(inner.strides == outer.strides and inner.offset == outer.offset)
+
     def functions(self) -> Mapping[str, Callable[..., int]]:
         """What `@name` means in a rule."""
         return {
@@ -84,6 +92,7 @@ class Looks:
             "mask_size": self.mask_size,
             "shows_more": self.shows_more,
             "overlap": self.overlap,
+            "aligned": self.aligned,
         }
 
 

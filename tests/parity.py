@@ -18,9 +18,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from schedulog.errors import ScheduleError, SchedulogError
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.build import view
+from schedulog.facts.graph import Graph
 from schedulog.facts.ops import Op
 from schedulog.facts.record import Recorded, read_record
+from schedulog.run import schedule
+from schedulog.runtimes.evaluate import evaluate, reference, reference_memory
+from schedulog.runtimes.memory import allocate, fetch
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.load import load_program
 from schedulog.scheduler.schedule import Decisions, Scheduler
@@ -58,24 +67,26 @@ def compare(record: Mapping[str, Any], engine: str) -> tuple[Outcome, Schedule |
     ids = {node: number for number, node in recorded.nodes.items()}
     started = time.perf_counter()
     decisions = scheduler(engine).decide(recorded.graph, {k: int(v) for k, v in record["flags"].items()})
-    error, schedule = None, None
+    error, ordered = None, None
     try:
-        schedule = scheduler(engine).schedule(decisions)
+        ordered = scheduler(engine).schedule(decisions)
     except ScheduleError as problem:
         error = problem
     outcome.seconds = time.perf_counter() - started
     names = [ids[n] for n in recorded.graph.nodes]
     _compare_sets(outcome, record, decisions, names)
     _compare_error(outcome, record, error)
-    if schedule is not None:
-        _compare_kernels(outcome, record, schedule, recorded, ids)
-        outcome.order_valid = order_problem(schedule) is None
+    if ordered is not None:
+        _compare_kernels(outcome, record, ordered, recorded, ids)
+        outcome.order_valid = order_problem(ordered) is None
     elif error is not None and error.code != "SL310":
         outcome.differences.append(("errors", str(error)))
-    return outcome, schedule
+    return outcome, ordered
 
 
-def _compare_sets(outcome: Outcome, record: Mapping[str, Any], decisions: Decisions, names: Sequence[int]) -> None:
+def _compare_sets(
+    outcome: Outcome, record: Mapping[str, Any], decisions: Decisions, names: Sequence[int]
+) -> None:
     for what, relation in (("base_realizes", "base_realize"), ("realizes", "realize")):
         if what in record:
             derived = {names[n] for (n,) in decisions.model.rows(relation)}
@@ -95,7 +106,9 @@ def _compare_error(outcome: Outcome, record: Mapping[str, Any], error: ScheduleE
     text = str(record["error"] or "")
     recorded = "cycle detected" in text
     if recorded != (error is not None and error.code == "SL310"):
-        outcome.differences.append(("errors", f"here {error.code if error else 'none'}, recorded {text[:80] or 'none'}"))
+        outcome.differences.append(
+            ("errors", f"here {error.code if error else 'none'}, recorded {text[:80] or 'none'}")
+        )
 
 
 def _compare_kernels(
@@ -168,7 +181,10 @@ def order_problem(schedule: Schedule) -> str | None:
                 if n not in made:
                     return f"{kernel.name} reads {n} before it is made"
             elif memory in made.values() or any(
-                k.kind == "assign" and k.buffers[0] is memory and k.index < kernel.index and _touches(k, n, kernel)
+                k.kind == "assign"
+                and k.buffers[0] is memory
+                and k.index < kernel.index
+                and _touches(k, n, kernel)
                 for k in schedule.kernels
             ):
                 return f"{kernel.name} reads {memory} after it was overwritten"
@@ -178,11 +194,6 @@ def order_problem(schedule: Schedule) -> str | None:
 
 def _touches(writer: Any, memory: Any, reader: Any) -> bool:
     """Whether the writer's elements are among those the reader may see (exactly, by listing them)."""
-    import numpy as np
-
-    from schedulog.runtimes.evaluate import evaluate
-    from schedulog.facts.build import view
-
     positions = np.arange(memory.size)
     written = set(evaluate([view(memory, writer.stores)], {memory: positions})[0].ravel().tolist())
     looks = [m for m in reader.members if m.op is Op.VIEW and m.base is memory]
@@ -193,6 +204,89 @@ def _touches(writer: Any, memory: Any, reader: Any) -> bool:
     return bool(seen & written)
 
 
+def execute(outcome: Outcome, record: Mapping[str, Any], job: Job) -> None:
+    """Run the case on random buffers and compare outputs and final memory with the unscheduled reference."""
+    graph = read_record(record, record["case"]).graph
+    if not _executable(graph) or _work(graph) > job.work:
+        return
+    outcome.executed = True
+    random = np.random.default_rng(0)
+    inputs = {name: _contents(memory, random) for name, memory in graph.inputs.items()}
+    try:
+        run = schedule(
+            graph, options={**{k: int(v) for k, v in record["flags"].items()}, "copy_on_hazard": 1}
+        )
+        given = {name: array.copy() for name, array in inputs.items()}
+        memory = allocate(run.schedule, given)
+        run.load(job.device).run(memory, run.schedule.variables)
+        problem = _result_difference(graph, run.schedule, memory, inputs)
+    except SchedulogError as error:
+        problem = str(error)
+    outcome.executed_equal = not problem
+    if problem:
+        outcome.differences.append(("executed", problem))
+
+
+def _executable(graph: Graph) -> bool:
+    """Single device, no symbolic sizes, no image types; disk files are another device."""
+    devices = {n.device for n in graph.nodes if n.device} - {"NPY", "PYTHON"}
+    plain = all(isinstance(s, int) for n in graph.nodes for s in n.shape)
+    bound = any(n.op is Op.BIND or (n.op is Op.VIEW and n.arg.variables()) for n in graph.nodes)
+    return len(devices) <= 1 and plain and not bound and all(n.dtype.image is None for n in graph.nodes)
+
+
+def _work(graph: Graph) -> int:
+    return sum(
+        n.src[0].size if n.op is Op.REDUCE_AXIS else n.size for n in graph.nodes if n.op is not Op.VIEW
+    )
+
+
+def _contents(memory: Buffer, random: np.random.Generator) -> NDArray[Any]:
+    """Values every operation of the dtype is defined on: small integers, floats around one."""
+    if memory.dtype.is_float:
+        return random.uniform(0.5, 1.5, memory.size).astype(memory.dtype.to_numpy())
+    return random.integers(0, 2 if memory.dtype.kind == "bool" else 100, memory.size).astype(
+        memory.dtype.to_numpy()
+    )
+
+
+def _result_difference(
+    graph: Graph, scheduled: Schedule, memory: list[NDArray[Any]], inputs: Mapping[str, NDArray[Any]]
+) -> str:
+    wanted, wanted_memory = reference(graph, inputs), reference_memory(graph, inputs)
+    found = fetch(scheduled, memory)
+    for name, value in wanted.items():
+        requested = graph.sink.src[graph.outputs.index(name)]
+        if requested.base.op is Op.BUFFER:
+            continue  # a plain view follows its memory, which is compared below
+        if not close(found[name], value):
+            return f"{name} differs: {_worst(found[name], value)}"
+    for buffer, array in zip(scheduled.buffers, memory, strict=True):
+        if buffer in wanted_memory and not close(array, wanted_memory[buffer]):
+            return f"memory {buffer.name} differs: {_worst(array, wanted_memory[buffer])}"
+    return ""
+
+
+def close(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
+    """Integers and bools exactly; floats as far as another order of a sum may move them, NaN and infinities alike."""
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return False
+    if not np.issubdtype(found.dtype, np.floating) and found.dtype.name != "bfloat16":
+        return bool(np.array_equal(found, wanted))
+    relative = {"float64": 1e-9, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}[found.dtype.name]
+    one, other = found.astype(np.float64), wanted.astype(np.float64)
+    scale = float(np.abs(other[np.isfinite(other)]).max(initial=0.0))
+    return bool(np.allclose(one, other, rtol=relative, atol=relative * scale, equal_nan=True))
+
+
+def _worst(found: NDArray[Any], wanted: NDArray[Any]) -> str:
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return f"{found.dtype}{found.shape} for {wanted.dtype}{wanted.shape}"
+    difference = np.abs(found.astype(np.float64) - wanted.astype(np.float64)).ravel()
+    at = int(np.nanargmax(np.where(np.isnan(difference), np.inf, difference))) if difference.size else 0
+    return f"{found.ravel()[at]} for {wanted.ravel()[at]} at {at}"
+
+
 def records(files: Sequence[Path]) -> Iterator[str]:
     for file in files:
         opener = gzip.open if file.suffix == ".gz" else open
@@ -200,11 +294,23 @@ def records(files: Sequence[Path]) -> Iterator[str]:
             yield from lines
 
 
-def run_line(job: tuple[str, str]) -> Outcome:
-    line, engine = job
-    record = json.loads(line)
+@dataclass(frozen=True)
+class Job:
+    """One record to compare; `work` is the most element operations to execute, 0 for none."""
+
+    line: str
+    engine: str
+    device: str
+    work: int
+
+
+def run_line(job: Job) -> Outcome:
+    record = json.loads(job.line)
     try:
-        return compare(record, engine)[0]
+        outcome = compare(record, job.engine)[0]
+        if job.work:
+            execute(outcome, record, job)
+        return outcome
     except SchedulogError as problem:
         outcome = Outcome(record["case"], order_valid=False)
         outcome.differences += [(what, str(problem)) for what in COMPARISONS]
@@ -213,18 +319,20 @@ def run_line(job: tuple[str, str]) -> Outcome:
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The object that --json prints."""
-    equal = {
-        what: sum(all(w != what for w, _ in o.differences) for o in outcomes) for what in COMPARISONS
-    }
+    equal = {what: sum(all(w != what for w, _ in o.differences) for o in outcomes) for what in COMPARISONS}
     return {
         "cases": len(outcomes),
         **equal,
+        "executed": sum(o.executed for o in outcomes),
+        "executed_equal": sum(o.executed_equal for o in outcomes),
         "order_valid": sum(o.order_valid for o in outcomes),
         "order_compared": sum(o.order_compared for o in outcomes),
         "seconds": round(sum(o.seconds for o in outcomes), 3),
         "recorded_seconds": round(sum(o.recorded_seconds for o in outcomes), 3),
         "differences": [
-            {"case": o.case, "what": what, "reason": reason} for o in outcomes for what, reason in o.differences
+            {"case": o.case, "what": what, "reason": reason}
+            for o in outcomes
+            for what, reason in o.differences
         ],
     }
 
@@ -234,11 +342,21 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--engine", default="sqlite")
+    parser.add_argument(
+        "--execute", action="store_true", help="also run each case and compare with the reference"
+    )
+    parser.add_argument(
+        "--max-work", type=int, default=50_000_000, help="leave out cases with more element operations"
+    )
+    parser.add_argument("--device", default="c")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    jobs = ((line, options.engine) for line in records(options.files))
+    work = options.max_work if options.execute else 0
+    jobs = (Job(line, options.engine, options.device, work) for line in records(options.files))
     with ProcessPoolExecutor(options.jobs) as pool:
         found = summary(list(pool.map(run_line, jobs, chunksize=16)))
+    if not options.execute:
+        found = {key: value for key, value in found.items() if not key.startswith("executed")}
     if options.json:
         print(json.dumps(found))
     else:
