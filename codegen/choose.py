@@ -1,0 +1,161 @@
+"""The choice of loop order, lanes and partial results, by an estimate of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from schedulog.codegen.index import coefficients
+from schedulog.codegen.place import Level, Placement, dependencies, place
+from schedulog.codegen.values import Computation, Constant, Load, Reduction, Value
+from schedulog.facts.symbolic import Size, Variable, upper_bound
+
+TILE: Final = 64  # lanes of one tile: four AVX-512 registers of float, enough to hide the latency of an addition
+SMALLEST_TILE: Final = 4
+PARALLEL_WORK: Final = 50_000  # operations below which starting threads costs more than it saves
+VECTOR: Final = 8.0  # how much cheaper an operation is in a vectorised loop, roughly
+STRIDED: Final = 0.5  # cost of a load that is not contiguous in a vectorised loop, in scalar operations
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """How the loops of a kernel run.
+
+    `lane` is the output variable whose tiles of `width` are computed side by side (None: no tiles). `partials` maps
+    each reduction whose innermost loop keeps several partial results to their number. `parallel` asks for threads.
+    """
+
+    placement: Placement
+    lane: Variable | None
+    width: int
+    partials: Mapping[Reduction, int]
+    parallel: bool
+
+
+def choose(computation: Computation) -> Choice:
+    """The cheapest way to run the loops of `computation`."""
+    values = computation.values()
+    reductions = [value for value in values if isinstance(value, Reduction)]
+    order = _order(computation, reductions, values)
+    placement = place(computation, order)
+    work = _Work(computation, placement)
+    lane = min((None, *_lanes(computation, reductions)), key=work.cost)
+    width = 1 if lane is None else tile_width(computation.extents[lane])
+    parallel = bool(placement.outputs) and work.operations() > PARALLEL_WORK
+    return Choice(placement, lane, width, work.all_partials(lane), parallel)
+
+
+def _order(
+    computation: Computation, reductions: Sequence[Reduction], values: Sequence[Value]
+) -> tuple[Variable, ...]:
+    """Output loops that more reductions depend on go further out, so that no reduction is repeated for others."""
+    depends = dependencies(values, computation.extents)
+    count = {v: sum(v in depends[r] for r in reductions) for v in computation.outputs}
+    return tuple(sorted(computation.outputs, key=lambda v: -count[v]))
+
+
+def _lanes(computation: Computation, reductions: Sequence[Reduction]) -> list[Variable]:
+    if not reductions:
+        return []
+    return [v for v in reversed(computation.outputs) if upper_bound(computation.extents[v]) >= SMALLEST_TILE]
+
+
+def tile_width(extent: Size) -> int:
+    """The tile for a loop: all of a short one, else the best divisor, else the full tile (with a shorter last one)."""
+    if not isinstance(extent, int):
+        return min(TILE, upper_bound(extent))
+    if extent <= TILE:
+        return extent
+    return next((w for w in (64, 48, 32, 56, 60, 50) if extent % w == 0), TILE)
+
+
+class _Work:
+    """Estimates of how often what is done, in scalar operations."""
+
+    def __init__(self, computation: Computation, placement: Placement) -> None:
+        self.computation = computation
+        self.placement = placement
+        self.strides = {
+            value: coefficients(value.offset, computation.extents) for value in placement.of if isinstance(value, Load)
+        }
+        self.store = coefficients(computation.offset, computation.extents)
+        self.trips: dict[Level, float] = {}
+
+    def times(self, level: Level) -> float:
+        """How often a level is reached."""
+        found = self.trips.get(level)
+        if found is None:
+            found = 1.0
+            for outer in level.path():
+                assert outer.variable is not None
+                found *= max(1, upper_bound(self.computation.extents[outer.variable]))
+            self.trips[level] = found
+        return found
+
+    def operations(self) -> float:
+        """All operations of the kernel."""
+        stores = self.times(self.placement.innermost)
+        return stores + sum(self.times(level) for level in self.placement.of.values())
+
+    def cost(self, lane: Variable | None) -> float:
+        """The whole work if `lane` is the lane variable."""
+        vectors = self.vectors(lane)
+        total = sum(self.value_cost(value, lane, vectors) for value in self.placement.of)
+        return total + self.store_cost(lane)
+
+    def store_cost(self, lane: Variable | None) -> float:
+        times = self.times(self.placement.innermost)
+        along = lane if lane is not None else self.plain_vector()
+        return times / VECTOR if along is not None and self.store.get(along) == 1 else times
+
+    def plain_vector(self) -> Variable | None:
+        """The innermost output variable, if its loop holds no other loop."""
+        level = self.placement.innermost
+        return None if level.reductions else level.variable
+
+    def vectors(self, lane: Variable | None) -> dict[Level, Variable]:
+        """The variable along which values at a level are vectorised, where it is not the lane."""
+        found: dict[Level, Variable] = {}
+        for reduction in self.all_partials(lane):
+            level = self.placement.chain[reduction][-1]
+            assert level.variable is not None
+            found[level] = level.variable
+        plain = self.plain_vector()
+        if lane is None and plain is not None:
+            found[self.placement.innermost] = plain
+        return found
+
+    def value_cost(self, value: Value, lane: Variable | None, vectors: Mapping[Level, Variable]) -> float:
+        if isinstance(value, Constant):
+            return 0.0
+        level = self.placement.of[value]
+        times = self.times(level)
+        along = lane if lane in self.placement.depends[value] else vectors.get(level)
+        if along is None:
+            return times / max(1, self.lane_extent(lane, level))
+        contiguous = not isinstance(value, Load) or self.strides[value].get(along, 0) in (0, 1)
+        return times / VECTOR if contiguous else times * STRIDED
+
+    def lane_extent(self, lane: Variable | None, level: Level) -> int:
+        """What is computed once per tile rather than once per lane costs that much less."""
+        if lane is None or all(outer.variable != lane for outer in level.path()):
+            return 1
+        return tile_width(self.computation.extents[lane])
+
+    def all_partials(self, lane: Variable | None) -> dict[Reduction, int]:
+        found = {r: self.partials(r, lane) for r in self.placement.chain}
+        return {reduction: count for reduction, count in found.items() if count}
+
+    def partials(self, reduction: Reduction, lane: Variable | None) -> int:
+        """How many partial results to keep: several where the innermost loop reads contiguous floats, else none."""
+        if not reduction.dtype.is_float or lane in self.placement.depends[reduction]:
+            return 0
+        level = self.placement.chain[reduction][-1]
+        loads = [v for v in level.values if isinstance(v, Load)]
+        along = level.variable
+        assert along is not None
+        if level.reductions or any(self.strides[load].get(along, 0) not in (0, 1) for load in loads):
+            return 0
+        extent = upper_bound(self.computation.extents[along])
+        return 64 if extent >= 512 else 32 if extent >= 128 else 16 if extent >= 32 else 0

@@ -1,0 +1,104 @@
+"""Compiled code on disk, so that a second run needs no compiler.
+
+An entry is one file, `<key>-<checksum>.so`: it appears by a rename, whole or not at all, and its name tells whether
+its content is what was written. Any number of processes may fill and read the folder at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+SIZE_LIMIT: Final = 512 * 1024 * 1024  # bytes; the entries unused for longest go first
+_SUFFIX: Final = ".so"
+
+
+def digest(parts: Iterable[str]) -> str:
+    """A key for everything an entry depends on."""
+    joined = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        joined.update(f"{len(data)}:".encode() + data)
+    return joined.hexdigest()[:32]
+
+
+class Cache:
+    """A folder of compiled code: $SCHEDULOG_CACHE, else the user's cache folder.
+
+    Where that cannot be written to, a temporary folder takes its place, and `warning` says so.
+    """
+
+    def __init__(self, size_limit: int = SIZE_LIMIT) -> None:
+        self.warning = ""
+        self._limit = size_limit
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        wanted = Path(os.environ.get("SCHEDULOG_CACHE") or platformdirs.user_cache_dir("schedulog"))
+        self.folder = self._usable(wanted)
+
+    def _usable(self, wanted: Path) -> Path:
+        try:
+            wanted.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=wanted):
+                return wanted
+        except OSError as error:
+            self.warning = f"compiled code is not kept: the cache folder {wanted} cannot be used ({error.strerror})"
+            self._temporary = tempfile.TemporaryDirectory(prefix="schedulog-", ignore_cleanup_errors=True)
+            return Path(self._temporary.name)
+
+    def find(self, key: str) -> Path | None:
+        """The entry for `key`, or None; one whose content is damaged is removed."""
+        for path in sorted(self.folder.glob(f"{key}-*{_SUFFIX}")):
+            with suppress(OSError):
+                if path.name == _name(key, path.read_bytes()):
+                    os.utime(path)
+                    return path
+                path.unlink()
+        return None
+
+    def get(self, key: str, make: Callable[[Path], Path]) -> Path:
+        """The entry for `key`; if there is none, the file that `make` leaves in the folder it is given becomes it."""
+        found = self.find(key)
+        if found is not None:
+            return found
+        with tempfile.TemporaryDirectory(prefix="build-", dir=self.folder, ignore_cleanup_errors=True) as build:
+            made = make(Path(build))
+            path = self.folder / _name(key, made.read_bytes())
+            os.replace(made, path)
+        self._shrink(path)
+        return path
+
+    def keep(self, name: str, text: str) -> Path:
+        """A text kept for people to look at, under `failed/`."""
+        folder = self.folder / "failed"
+        folder.mkdir(exist_ok=True)
+        path = folder / name
+        path.write_text(text, "utf-8")
+        if self._temporary is not None:  # what a message names must still be there when the program has ended
+            self._temporary._finalizer.detach()  # type: ignore[attr-defined]
+        return path
+
+    def _shrink(self, newest: Path) -> None:
+        """Remove the entries unused for longest until the rest fits the limit."""
+        entries = []
+        for path in self.folder.glob(f"*{_SUFFIX}"):
+            with suppress(OSError):
+                status = path.stat()
+                entries.append((path == newest, status.st_mtime_ns, path.name, status.st_size))
+        total = sum(size for *_, size in entries)
+        for is_newest, _, name, size in sorted(entries):
+            if total <= self._limit or is_newest:
+                break
+            with suppress(OSError):
+                (self.folder / name).unlink()
+            total -= size
+
+
+def _name(key: str, content: bytes) -> str:
+    return f"{key}-{hashlib.sha256(content).hexdigest()[:24]}{_SUFFIX}"
