@@ -11,10 +11,8 @@ import time
 from dataclasses import dataclass, field
 
 from schedulog.errors import ScheduleError
-from schedulog.scheduler.engine import Engine, Limits
-from schedulog.scheduler.program import Program
-from schedulog.scheduler.strata import Component, Strata, SubComponent
-from schedulog.scheduler.symbols import Symbols
+from schedulog.scheduler.engine import Engine, Setting
+from schedulog.scheduler.strata import Component, SubComponent
 from schedulog.scheduler.undefined import undefined_error
 
 
@@ -49,17 +47,17 @@ class Statistics:
         return max((component.alternations for component in self.components), default=0)
 
 
-def evaluate(program: Program, strata: Strata, engine: Engine, limits: Limits, symbols: Symbols) -> Statistics:
+def evaluate(setting: Setting, engine: Engine) -> Statistics:
     """Evaluate every component in order; the relations are then in the engine.
 
     Raises ScheduleError SL120 when the truth of some atom stays open, SL140 when a limit is reached.
     """
     statistics = Statistics()
     begin = last = time.perf_counter()
-    for component in strata.components:
+    for component in setting.strata.components:
         found = ComponentStatistics(component.name)
         if component.negated:
-            _Alternation(program, component, engine, limits, symbols, found).run()
+            _Alternation(setting, component, engine, found).run()
         else:
             for sub in component.subs:
                 found.rounds += engine.evaluate(sub)
@@ -75,19 +73,11 @@ class _Alternation:
     """The alternating fixpoint of one component with negation inside."""
 
     def __init__(
-        self,
-        program: Program,
-        component: Component,
-        engine: Engine,
-        limits: Limits,
-        symbols: Symbols,
-        found: ComponentStatistics,
+        self, setting: Setting, component: Component, engine: Engine, found: ComponentStatistics
     ) -> None:
-        self.program = program
+        self.setting = setting
         self.component = component
         self.engine = engine
-        self.limits = limits
-        self.symbols = symbols
         self.found = found
         self.assumed = dict.fromkeys(component.negated, 0)
         self.keys: dict[int, tuple[int, ...]] = {}
@@ -96,7 +86,7 @@ class _Alternation:
         for relation in self.component.negated:
             self.engine.drop_snapshot(relation)
         earlier: dict[str, int] = {}
-        for count in range(1, self.limits.alternations + 1):
+        for count in range(1, self.setting.limits.alternations + 1):
             self.found.alternations = count
             self.step()
             derived = {relation: self.engine.count(relation) for relation in self.component.negated}
@@ -143,12 +133,12 @@ class _Alternation:
         self.step()
         two = {name: set(self.engine.rows(name)) for name in names}
         over, under = (one, two) if sum(map(len, one.values())) > sum(map(len, two.values())) else (two, one)
-        return undefined_error(self.program, self.component, self.engine, over, under, self.symbols)
+        return undefined_error(self.setting, self.component, self.engine, over, under)
 
     def endless(self) -> ScheduleError:
         return ScheduleError(
             "SL140",
-            f"{self.component.name}: not finished after {self.limits.alternations} alternations; "
+            f"{self.component.name}: not finished after {self.setting.limits.alternations} alternations; "
             "no partial answer is returned",
             where=next(rule.place for sub in self.component.subs for rule in sub.rules),
             reason="each decision here waits for the refusal of another one, in a chain longer than that",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from schedulog.errors import ScheduleError
-from schedulog.scheduler.program import Rule
-from schedulog.scheduler.strata import SubComponent
+from schedulog.scheduler.program import Program, Rule
+from schedulog.scheduler.strata import Strata, SubComponent
+from schedulog.scheduler.symbols import Symbols
 
 Row = tuple[int, ...]
 Functions = Mapping[str, Callable[..., int]]
@@ -22,6 +23,17 @@ class Limits:
     rounds: int = 1_000_000
     alternations: int = 100_000
     seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an evaluation is about: the rules, how they split, the strings' numbers, the functions, the limits."""
+
+    program: Program
+    strata: Strata
+    symbols: Symbols
+    functions: Functions
+    limits: Limits
 
 
 class Engine(Protocol):

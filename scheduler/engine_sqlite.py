@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.driver import evaluate
-from schedulog.scheduler.engine import Functions, Limits, Row, arithmetic_failed, not_finished
+from schedulog.scheduler.engine import Functions, Limits, Row, Setting, arithmetic_failed, not_finished
 from schedulog.scheduler.functions import ARITHMETIC, Calls, check_functions
 from schedulog.scheduler.model import Model
 from schedulog.scheduler.program import Program
@@ -76,13 +76,14 @@ class Evaluator:
         Raises ScheduleError SL120, SL130, SL131 or SL140, UsageError SL701 or SL702 for what was handed in.
         """
         given = {relation: list(rows) for relation, rows in facts.items()}
-        functions = functions or {}
+        functions, symbols = functions or {}, symbols or self.symbols
+        setting = Setting(self.program, self.strata, symbols, functions, self.limits)
         check_functions(self.program.functions, functions)
         self.generation += 1
         database = self.database
         try:
-            database.begin(given, functions, symbols or self.symbols)
-            statistics = evaluate(self.program, self.strata, database, self.limits, symbols or self.symbols)
+            database.begin(given, functions, symbols)
+            statistics = evaluate(setting, database)
             database.end()
         except BaseException:
             # Without a journal SQLite cannot undo the half of a statement that ran.
@@ -90,8 +91,9 @@ class Evaluator:
             raise
         statistics.statements = database.statements
         counts = dict(database.counts)
-        source = _Source(self, self.generation, given, functions, symbols or self.symbols)
-        return Model(self.program, symbols or self.symbols, source, counts, functions, statistics)
+        source = _Source(self, self.generation, given, functions, symbols)
+        also_given = {name: frozenset(rows) for name, rows in database.given.items()}
+        return Model(self.program, symbols, source, counts, functions, statistics, also_given)
 
 
 class _Source:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
 from typing import Protocol
 
 from schedulog.scheduler.driver import Statistics
 from schedulog.scheduler.engine import Functions, Row
-from schedulog.scheduler.explain import Proof, prove
+from schedulog.scheduler.explain import Explainer
+from schedulog.scheduler.match import Rows
 from schedulog.scheduler.program import Program
+from schedulog.scheduler.proof import Proof
 from schedulog.scheduler.symbols import Decode, Symbols, decoder
 
 
@@ -33,11 +36,13 @@ class Model:
         counts: dict[str, int],
         functions: Functions,
         statistics: Statistics,
+        given: Mapping[str, Set[Row]],
     ) -> None:
         self.program = program
         self.symbols = symbols
         self.statistics = statistics
         self.functions = functions
+        self._given = given
         self._source = source
         self._counts = counts
         self._rows: dict[str, list[Row]] = {}
@@ -61,14 +66,18 @@ class Model:
             found = self._sets[relation] = frozenset(self.rows(relation))
         return tuple(row) in found
 
-    @property
+    @cached_property
     def decode(self) -> Decode:
         """A function that writes a row as the rules would: `decode("op", (3, -2))` is `op(3, "ADD")`."""
         return decoder(self.symbols, self.program.relations)
 
     def why(self, relation: str, row: Sequence[int]) -> Proof:
-        """Return a proof of least height for a true atom.
+        """Return a proof of least height for a true atom. Its text: `proof.render(model.decode)`.
 
         Raises UsageError SL703 when the atom is not true.
         """
-        return prove(self, relation, tuple(row))
+        return self._explainer.why(relation, tuple(row))
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(self.program, self.symbols, self.functions, Rows(self.rows), self._given)

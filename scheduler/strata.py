@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from schedulog.scheduler.expression import literals
 from schedulog.scheduler.program import Program, Rule
+
+T = TypeVar("T", str, tuple[str, tuple[int, ...]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,51 +111,58 @@ def _negated(rules: Iterable[Rule]) -> set[str]:
     }
 
 
-def strong_components(
-    names: Iterable[str], reads: Callable[[str], Iterable[str]]
-) -> list[tuple[str, ...]]:
-    """Return the strongly connected components reachable from `names`, each after those it reads.
+def strong_components(names: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[tuple[T, ...]]:
+    """Return the strongly connected components reachable from `names`, each sorted and after those it reads.
 
     Tarjan's algorithm (SIAM J. Comput. 1(2), 1972) with an explicit stack; linear in the graph.
     """
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    open_names: list[str] = []
-    is_open: set[str] = set()
-    found: list[tuple[str, ...]] = []
-    for start in names:
-        work = [] if start in number else [(start, iter(sorted(reads(start))))]
-        if work:
-            _enter(start, number, low, open_names, is_open)
-        while work:
-            name, rest = work[-1]
+    search = _Tarjan(reads)
+    for name in names:
+        search.visit(name)
+    return search.found
+
+
+class _Tarjan(Generic[T]):
+    """The state of one search for components."""
+
+    def __init__(self, reads: Callable[[T], Iterable[T]]) -> None:
+        self.reads = reads
+        self.found: list[tuple[T, ...]] = []
+        self._number: dict[T, int] = {}
+        self._low: dict[T, int] = {}
+        self._open: list[T] = []
+        self._is_open: set[T] = set()
+        self._work: list[tuple[T, Iterator[T]]] = []
+
+    def visit(self, start: T) -> None:
+        """Find the components that `start` reaches and that are not yet found."""
+        if start not in self._number:
+            self._enter(start)
+        while self._work:
+            name, rest = self._work[-1]
             for other in rest:
-                if other not in number:
-                    _enter(other, number, low, open_names, is_open)
-                    work.append((other, iter(sorted(reads(other)))))
+                if other not in self._number:
+                    self._enter(other)
                     break
-                if other in is_open:
-                    low[name] = min(low[name], number[other])
+                if other in self._is_open:
+                    self._low[name] = min(self._low[name], self._number[other])
             else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
-                if low[name] == number[name]:
-                    found.append(_leave(name, open_names, is_open))
-    return found
+                self._leave(name)
 
+    def _enter(self, name: T) -> None:
+        self._number[name] = self._low[name] = len(self._number)
+        self._open.append(name)
+        self._is_open.add(name)
+        self._work.append((name, iter(sorted(self.reads(name)))))
 
-def _enter(
-    name: str, number: dict[str, int], low: dict[str, int], open_names: list[str], is_open: set[str]
-) -> None:
-    number[name] = low[name] = len(number)
-    open_names.append(name)
-    is_open.add(name)
-
-
-def _leave(name: str, open_names: list[str], is_open: set[str]) -> tuple[str, ...]:
-    part: list[str] = []
-    while not part or part[-1] != name:
-        part.append(open_names.pop())
-        is_open.discard(part[-1])
-    return tuple(sorted(part))
+    def _leave(self, name: T) -> None:
+        self._work.pop()
+        if self._work:
+            above = self._work[-1][0]
+            self._low[above] = min(self._low[above], self._low[name])
+        if self._low[name] == self._number[name]:
+            part: list[T] = []
+            while not part or part[-1] != name:
+                part.append(self._open.pop())
+                self._is_open.discard(part[-1])
+            self.found.append(tuple(sorted(part)))

@@ -9,8 +9,8 @@ from schedulog.scheduler.program import Relation
 _FIRST = -2
 """The number of the first string. Numbers go down, so that no string is taken for a node, a view or the common -1."""
 
-Decode = Callable[[str, Sequence[int]], str]
-"""Text of one row: `decode("op", (3, -2))` gives `op(3, "ADD")`."""
+Decode = Callable[[str, Sequence[int | None]], str]
+"""Text of one row: `decode("op", (3, -2))` gives `op(3, "ADD")`; None is written `_`."""
 
 
 class Symbols:
@@ -64,10 +64,12 @@ class Symbols:
 def decoder(symbols: Symbols, relations: dict[str, Relation]) -> Decode:
     """Return a function that writes a row as the rules would: `op(3, "ADD")`."""
 
-    def decode(relation: str, row: Sequence[int]) -> str:
+    def decode(relation: str, row: Sequence[int | None]) -> str:
         columns = relations[relation].columns
-        values = (symbols.value(number, column.type) for number, column in zip(row, columns, strict=True))
-        inner = ", ".join(quote(value) for value in values)
+        pairs = zip(row, columns, strict=True)
+        inner = ", ".join(
+            "_" if number is None else quote(symbols.value(number, column.type)) for number, column in pairs
+        )
         return f"{relation}({inner})" if columns else relation
 
     return decode
