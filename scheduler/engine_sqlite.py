@@ -12,14 +12,16 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.driver import evaluate
 from schedulog.scheduler.engine import Functions, Limits, Row, Setting, arithmetic_failed, not_finished
 from schedulog.scheduler.functions import ARITHMETIC, Calls, check_functions
 from schedulog.scheduler.model import Model
-from schedulog.scheduler.program import Program
-from schedulog.scheduler.sql_compile import SqlCode, Statement, SubCode, compile_sql
+from schedulog.scheduler.program import Program, Rule
+from schedulog.scheduler.sql_compile import SqlCode, Statement, SubCode, compile_sql, rows_of
 from schedulog.scheduler.sql_tables import Table
 from schedulog.scheduler.strata import Strata, SubComponent
 from schedulog.scheduler.symbols import Symbols, decoder
@@ -96,6 +98,29 @@ class Evaluator:
         return Model(self.program, symbols, source, counts, functions, statistics, also_given)
 
 
+def load_model(model: Model) -> RuleMatches:
+    """Return the final rows of any engine's model in a new SQLite database, where rules can be matched with them."""
+    symbols = model.symbols.fork()
+    _, code = compile_sql(model.program, symbols)
+    database = _SqliteDatabase(model.program, code, symbols, Limits())
+    database.calls.restart(model.functions)
+    database.cursor.execute("BEGIN")
+    for name in code.tables:
+        database.insert(name, model.rows(name) if model.program.relations[name].arity else [(0,)] * model.count(name))
+    for name in code.snapshots:
+        database.keep_snapshot(name)
+    database.end()
+    return database
+
+
+@runtime_checkable
+class RuleMatches(Protocol):
+    """Whoever can match a rule's body with the rows of a finished evaluation."""
+
+    def matches(self, rule: Rule) -> list[Row]:
+        """Return the head of every match of a rule's body, once for each match."""
+
+
 class _Source:
     """Where a model's rows come from: its evaluator, or a new evaluation once that serves another graph."""
 
@@ -114,12 +139,18 @@ class _Source:
         self.symbols = symbols
 
     def rows(self, relation: str) -> list[Row]:
+        return self.database().rows(relation)
+
+    def matches(self, rule: Rule) -> list[Row]:
+        return self.database().matches(rule)
+
+    def database(self) -> _SqliteDatabase:
         if self.evaluator.generation != self.generation:
             old = self.evaluator
             self.evaluator = Evaluator(old.program, old.strata, old.code, old.symbols, old.limits)
             self.evaluator.evaluate(self.facts, self.functions, self.symbols)
             self.generation = self.evaluator.generation
-        return self.evaluator.database.rows(relation)
+        return self.evaluator.database
 
 
 class _SqliteDatabase:
@@ -257,6 +288,30 @@ class _SqliteDatabase:
             if self.counts[statement.head] > self.limits.rows:
                 raise self.unfinished(statement, f"at {self.limits.rows} rows")
         return added
+
+    @cached_property
+    def statements_by_rule(self) -> dict[str, Statement]:
+        """One statement a rule; of a recursive rule the one that reads the new rows of its first recursive atom."""
+        found: dict[str, Statement] = {}
+        for sub in self.code.subs:
+            for statement in (*sub.entry, *sub.steps):
+                found.setdefault(statement.rule.name, statement)
+        return found
+
+    def matches(self, rule: Rule) -> list[Row]:
+        """Return the head of every match of a rule's body with the rows of now, once for each match."""
+        statement = self.statements_by_rule.get(rule.name)
+        if statement is None:
+            return [tuple(row) for row in rows_of([rule], self.symbols)[rule.head.relation]]
+        if not all(self.counts[relation] for relation in statement.needs):
+            return []
+        select = statement.sql[statement.sql.index(" SELECT ") + 1 :]
+        # All rows count as new: then the statement meets every match, and each once.
+        window = (0, 2**63 - 1) if statement.delta else ()
+        try:
+            return self.cursor.execute(select, window).fetchall()
+        except sqlite3.Error as error:
+            raise self.failed(statement, error) from error
 
     def failed(self, statement: Statement, error: sqlite3.Error) -> ScheduleError:
         if self.calls.failure is not None:

@@ -48,6 +48,11 @@ class Model:
         self._rows: dict[str, list[Row]] = {}
         self._sets: dict[str, frozenset[Row]] = {}
 
+    @property
+    def source(self) -> RowSource:
+        """Whatever holds the rows."""
+        return self._source
+
     def rows(self, relation: str) -> list[Row]:
         """Return the rows of a relation, sorted. Raises KeyError for an undeclared relation."""
         found = self._rows.get(relation)

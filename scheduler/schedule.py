@@ -14,6 +14,7 @@ from schedulog.scheduler.derived import Derived, read_decisions
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.model import Model
 from schedulog.scheduler.program import Program
+from schedulog.scheduler.support import kernel_reasons
 from schedulog.scheduler.symbols import Symbols
 
 
@@ -54,7 +55,7 @@ class Scheduler:
 
     def schedule(self, decisions: Decisions) -> Schedule:
         """The kernels that follow from decisions. Raises ScheduleError: SL310, SL311, SL312."""
-        return assemble(decisions.graph, decisions.derived, {})
+        return assemble(decisions.graph, decisions.derived, kernel_reasons(decisions.model))
 
 
 def _compile(program: Program, engine: str) -> Compiled:
