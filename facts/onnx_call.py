@@ -20,7 +20,9 @@ class Call:
     """An operation and its operands. What a lowering does not read of it is refused at the end (`finish`), so no
     attribute and no operand is ever ignored unless said so (`ignore`)."""
 
-    def __init__(self, node: FileNode, inputs: Sequence[Value | None], opset: int, wanted: int, file: str) -> None:
+    def __init__(
+        self, node: FileNode, inputs: Sequence[Value | None], opset: int, wanted: int, file: str
+    ) -> None:
         self.op_type = node.op_type
         self.opset = opset
         self.count = len(inputs)
@@ -63,7 +65,9 @@ class Call:
         value = self.optional(index)
         if value is None or isinstance(value, Known):
             return None if value is None else value.array
-        raise self.refuse(f"{what} that depend on the inputs", "make them constants, or bind the input they come from")
+        raise self.refuse(
+            f"{what} that depend on the inputs", "make them constants, or bind the input they come from"
+        )
 
     def integers_in(self, index: int, what: str) -> tuple[int, ...] | None:
         """Operand `index` as known integers; None if it was left out."""

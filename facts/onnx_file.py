@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -113,18 +114,22 @@ def _content(source: str | os.PathLike[str] | bytes, file: str) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise GraphError("SL241", f"cannot read {file}", where=file, reason=error.strerror or str(error)) from error
+        raise GraphError(
+            "SL241", f"cannot read {file}", where=file, reason=error.strerror or str(error)
+        ) from error
 
 
 def _parse(onnx: ModuleType, content: bytes, file: str) -> ModelProto:
-    from google.protobuf.message import DecodeError
-
     if not content:
         raise _damaged(file, "the file is empty")
+    # protobuf belongs to onnx and has no types of its own here.
+    undecodable = importlib.import_module("google.protobuf.message").DecodeError
     try:
         proto: ModelProto = onnx.load_model_from_string(content)
-    except (DecodeError, ValueError) as error:
-        raise _damaged(file, f"its {len(content)} bytes are not one whole protobuf message ({error})") from error
+    except (undecodable, ValueError) as error:
+        raise _damaged(
+            file, f"its {len(content)} bytes are not one whole protobuf message ({error})"
+        ) from error
     if not proto.ir_version or not proto.HasField("graph"):
         raise _damaged(file, "there is no graph in it")
     if not proto.opset_import:

@@ -24,8 +24,8 @@ from schedulog.facts.onnx_shapes import bind_shapes
 from schedulog.facts.onnx_values import Known, Value, node_of
 from schedulog.facts.ops import Op
 
-OLDEST_OPSET: Final = 7
-NEWEST_OPSET: Final = 26
+OLDEST_OPSET: Final = 6
+NEWEST_OPSET: Final = 28
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 Scope = ChainMap[str, Value]
@@ -59,7 +59,9 @@ def read_onnx(
     scope = reader.lower(model.graph, ChainMap({**values, **entry}))
     outputs = [node_of(_output(v, scope, model)) for v in model.graph.outputs]
     names = [v.name for v in model.graph.outputs]
-    return graph_of(outputs, name=model.graph.name or "onnx", outputs=names, inputs=buffers, input_shapes=shapes)
+    return graph_of(
+        outputs, name=model.graph.name or "onnx", outputs=names, inputs=buffers, input_shapes=shapes
+    )
 
 
 def _check_opset(model: FileModel) -> None:

@@ -42,7 +42,9 @@ def _check_names(
                          help=f"its {what}s: {', '.join(sorted(known)) or 'none'}")  # fmt: skip
     for name, size in dims.items():
         if size < 0:
-            raise GraphError("SL242", f"dim `{name}` cannot be {size}", where=file, help="give a size of 0 or more")
+            raise GraphError(
+                "SL242", f"dim `{name}` cannot be {size}", where=file, help="give a size of 0 or more"
+            )
 
 
 def _learn(value: FileValue, shape: tuple[int, ...], sizes: dict[str, int], file: str) -> None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, cast as typed
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from schedulog.facts import build, compose
 from schedulog.facts.dtype import DType, bool_, from_numpy
 from schedulog.facts.node import Node, ReduceOp
 from schedulog.facts.ops import COMPARISON, Op
+from schedulog.facts.symbolic import Size
 
 FOLD_LIMIT: Final = 1 << 24
 """A constant result with more elements than this, not all equal, is left to a kernel: it would fill the memory."""
@@ -74,23 +75,27 @@ def node_of(value: Value) -> Node:
 
 def shape_of(value: Value) -> tuple[int, ...]:
     """The shape, in numbers: nothing read from a file has symbolic sizes once its dims are bound."""
-    return typed(tuple[int, ...], value.shape)
+    return _numbers(value.shape)
 
 
-def constant(value: bool | int | float, dtype: DType, shape: Sequence[int] = ()) -> Known:
+def _numbers(shape: Sequence[Size]) -> tuple[int, ...]:
+    return tuple(n for n in shape if isinstance(n, int))
+
+
+def constant(value: bool | float, dtype: DType, shape: Sequence[int] = ()) -> Known:
     """`value` in every element, wrapped or rounded as the dtype does."""
     rounded = build.const(value, dtype).arg.value
     return Known(np.broadcast_to(np.array(rounded, dtype.to_numpy()), tuple(shape)))
 
 
-def like(value: Value, number: bool | int | float) -> Known:
+def like(value: Value, number: bool | float) -> Known:
     """`number` as a scalar of the dtype of `value`."""
     return constant(number, value.dtype)
 
 
 def alu(op: Op, *operands: Value) -> Value:
     """An elementwise operation, operands broadcast. Raises GraphError: SL211 shapes, SL212 dtypes differ."""
-    shape = typed(tuple[int, ...], compose.broadcast_shapes(*(v.shape for v in operands)))
+    shape = _numbers(compose.broadcast_shapes(*(v.shape for v in operands)))
     arrays = [v.array for v in operands if isinstance(v, Known)]
     uniform = all(is_uniform(a) for a in arrays)
     if len(arrays) < len(operands) or (not uniform and math.prod(shape) > FOLD_LIMIT):
@@ -119,11 +124,13 @@ def _divided(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
 
 
 def _modulo(a: Array, b: Array) -> Array:
-    return np.remainder(a, b) if from_numpy(a.dtype).is_float else _divided(np.remainder)(a, b)
+    result: Array = np.remainder(a, b) if from_numpy(a.dtype).is_float else _divided(np.remainder)(a, b)
+    return result
 
 
 def _erf(a: Array) -> Array:
-    return np.vectorize(math.erf, otypes=[np.float64])(a.astype(np.float64))
+    result: Array = np.vectorize(math.erf, otypes=[np.float64])(a.astype(np.float64))
+    return result
 
 
 _NUMPY: Final[Mapping[Op, Callable[..., Any]]] = MappingProxyType(

@@ -9,7 +9,7 @@ from typing import Final
 
 from schedulog.facts.onnx_call import Call, Lowering
 from schedulog.facts.onnx_ops.elementwise import absolute, clipped
-from schedulog.facts.onnx_values import Value, alu, like
+from schedulog.facts.onnx_values import Value, alu, insert_axes, like, shape_of
 from schedulog.facts.ops import Op
 
 
@@ -48,8 +48,13 @@ def _leaky_relu(call: Call) -> Value:
 
 
 def _prelu(call: Call) -> Value:
-    value = call.value(0)
-    return _where_negative(value, alu(Op.MUL, value, call.value(1)), value)
+    value, slope = call.value(0), call.value(1)
+    if call.opset < 7 and len(shape_of(slope)) == 1:
+        slope = insert_axes(slope, range(1, len(shape_of(value)) - 1))
+    result = _where_negative(value, alu(Op.MUL, value, slope), value)
+    if result.shape != value.shape:
+        raise call.mismatch(f"slopes of shape {list(slope.shape)} for {list(value.shape)}")
+    return result
 
 
 def _minus_one(value: Value) -> Value:
@@ -116,7 +121,9 @@ LOWERINGS: Final[Mapping[str, Lowering]] = MappingProxyType(
         "Celu": _celu,
         "Elu": _elu,
         "Gelu": _gelu,
-        "HardSigmoid": lambda call: _hard_sigmoid(call.value(), call.number("alpha", 0.2), call.number("beta", 0.5)),
+        "HardSigmoid": lambda call: _hard_sigmoid(
+            call.value(), call.number("alpha", 0.2), call.number("beta", 0.5)
+        ),
         "HardSwish": _hard_swish,
         "LeakyRelu": _leaky_relu,
         "Mish": _mish,

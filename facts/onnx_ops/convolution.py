@@ -89,12 +89,16 @@ def _transposed_extent(
     pads = call.sizes("pads", (0,) * (2 * rank))
     auto = call.choice("auto_pad", "NOTSET", AUTO_PADS)
     wanted = call.integers("output_shape")
-    whole = tuple((n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(sizes, strides, kernel, dilations, strict=True))
+    whole = tuple(
+        (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(sizes, strides, kernel, dilations, strict=True)
+    )
     if wanted is None and auto in ("NOTSET", "VALID"):
         pads = pads if auto == "NOTSET" else (0,) * (2 * rank)
         lengths = tuple(w + e - b - c for w, e, b, c in zip(whole, extra, pads, pads[rank:], strict=False))
         return pads[:rank], lengths
-    lengths = wanted[-rank:] if wanted is not None else tuple(n * s for n, s in zip(sizes, strides, strict=True))
+    lengths = (
+        wanted[-rank:] if wanted is not None else tuple(n * s for n, s in zip(sizes, strides, strict=True))
+    )
     totals = [max(w + e - n, 0) for w, e, n in zip(whole, extra, lengths, strict=True)]
     return tuple(t // 2 if auto == "SAME_UPPER" else t - t // 2 for t in totals), lengths
 
@@ -130,7 +134,9 @@ def _overlapping(
     sizes = shape_of(spread)[2:]
     rims = tuple((k - 1) * d for k, d in zip(kernel, dilations, strict=True))
     counts = tuple(n + r for n, r in zip(sizes, rims, strict=True))
-    return convolved(spread, turned, group, Windows(kernel, (1,) * rank, dilations, rims, rims, counts, sizes))
+    return convolved(
+        spread, turned, group, Windows(kernel, (1,) * rank, dilations, rims, rims, counts, sizes)
+    )
 
 
 def _spread(value: Value, axis: int, step: int) -> Value:
@@ -148,7 +154,10 @@ def _spread(value: Value, axis: int, step: int) -> Value:
 def _cut(whole: Value, begin: tuple[int, ...], lengths: tuple[int, ...]) -> Value:
     """`lengths` elements of each spatial axis from `begin` on, zeros beyond the end."""
     shape = shape_of(whole)
-    ends = [(b, min(b + n, size), max(b + n - size, 0)) for b, n, size in zip(begin, lengths, shape[2:], strict=True)]
+    ends = [
+        (b, min(b + n, size), max(b + n - size, 0))
+        for b, n, size in zip(begin, lengths, shape[2:], strict=True)
+    ]
     inside = select(whole, [range(shape[0]), range(shape[1]), *(range(b, e) for b, e, _ in ends)])
     return pad(inside, [(0, 0), (0, 0), *((0, rest) for _, _, rest in ends)])
 

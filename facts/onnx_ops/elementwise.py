@@ -9,7 +9,7 @@ from typing import Final
 
 from schedulog.facts.dtype import bool_, float64
 from schedulog.facts.onnx_call import Call, Lowering
-from schedulog.facts.onnx_values import Value, alu, cast, constant, like
+from schedulog.facts.onnx_values import Value, alu, cast, constant, like, reshape, shape_of
 from schedulog.facts.ops import Op
 
 
@@ -26,7 +26,21 @@ def _float_only(op: Op) -> Lowering:
 
 
 def _two(op: Op) -> Lowering:
-    return lambda call: alu(op, call.value(0), call.value(1))
+    return lambda call: alu(op, *operand_pair(call))
+
+
+def operand_pair(call: Call) -> tuple[Value, Value]:
+    """The two operands. Before operator set 7 the second was aligned by attributes, and only where they said so."""
+    left, right = call.value(0), call.value(1)
+    if call.opset >= 7:
+        return left, right
+    shape, part = shape_of(left), shape_of(right)
+    if not call.flag("broadcast"):
+        if shape != part:
+            raise call.mismatch(f"shapes {list(shape)} and {list(part)} without broadcast=1")
+        return left, right
+    axis = call.integer("axis", len(shape) - len(part))
+    return left, reshape(right, part + (1,) * (len(shape) - axis - len(part)))
 
 
 def logical_not(value: Value) -> Value:
@@ -73,15 +87,15 @@ def divide(left: Value, right: Value) -> Value:
 
 
 def _div(call: Call) -> Value:
-    return divide(call.value(0), call.value(1))
+    return divide(*operand_pair(call))
 
 
 def _mod(call: Call) -> Value:
     left, right = call.value(0), call.value(1)
     truncated = call.flag("fmod")
     if not truncated:
-        if left.dtype.is_float:
-            raise call.refuse("floats and fmod=0")
+        if left.dtype.is_float and call.opset < 28:
+            raise call.mismatch("floats need fmod=1 before operator set 28")
         return alu(Op.MOD, left, right)
     # The remainder of the magnitudes is exact, and takes the dividend's sign.
     size = alu(Op.MOD, absolute(left), absolute(right))
@@ -100,7 +114,8 @@ def power(base: Value, exponent: Value) -> Value:
 
 
 def _greater(call: Call) -> Value:
-    return alu(Op.CMPLT, call.value(1), call.value(0))
+    left, right = operand_pair(call)
+    return alu(Op.CMPLT, right, left)
 
 
 def _less_or_equal(left: Value, right: Value) -> Value:
@@ -194,7 +209,7 @@ def _is_inf(call: Call) -> Value:
     hits = [alu(Op.CMPEQ, value, like(value, float(infinity)))
             for infinity, wanted in (("inf", positive), ("-inf", negative)) if wanted]  # fmt: skip
     if not hits:
-        return constant(False, bool_, value.shape)
+        return constant(False, bool_, shape_of(value))
     return folded(lambda a, b: alu(Op.OR, a, b), hits)
 
 
@@ -237,7 +252,7 @@ LOWERINGS: Final[Mapping[str, Lowering]] = MappingProxyType(
         "Neg": _one(Op.NEG),
         "Not": lambda call: logical_not(call.value()),
         "Or": _two(Op.OR),
-        "Pow": lambda call: power(call.value(0), call.value(1)),
+        "Pow": lambda call: power(*operand_pair(call)),
         "Reciprocal": _float_only(Op.RECIP),
         "Round": _round,
         "Sign": lambda call: sign(call.value()),

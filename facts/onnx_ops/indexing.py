@@ -74,13 +74,19 @@ def _gather_elements(call: Call) -> Value:
     table, indices = call.value(0), call.value(1)
     shape, wanted = shape_of(table), shape_of(indices)
     axis = call.axis(call.integer("axis", 0), len(shape))
-    if len(wanted) != len(shape) or any(w > n for i, (w, n) in enumerate(zip(wanted, shape, strict=True)) if i != axis):
+    if len(wanted) != len(shape) or any(
+        w > n for i, (w, n) in enumerate(zip(wanted, shape, strict=True)) if i != axis
+    ):
         raise call.mismatch(f"indices of shape {list(wanted)} into {list(shape)}")
     if isinstance(indices, Known):
         indices = Known(_positions(call, indices.array, shape[axis]))
     _check_cost(call, math.prod(wanted) * shape[axis])
-    window = select(table, [range(n if i == axis else w) for i, (w, n) in enumerate(zip(wanted, shape, strict=True))])
-    last = insert_axes(permute(window, (*(i for i in range(len(shape)) if i != axis), axis)), (len(shape) - 1,))
+    window = select(
+        table, [range(n if i == axis else w) for i, (w, n) in enumerate(zip(wanted, shape, strict=True))]
+    )
+    last = insert_axes(
+        permute(window, (*(i for i in range(len(shape)) if i != axis), axis)), (len(shape) - 1,)
+    )
     order = [*range(axis), *range(axis + 1, len(shape)), axis]
     places = insert_axes(permute(_from_start(indices, shape[axis]), order), (len(shape),))
     hits = alu(Op.CMPEQ, places, Known(np.arange(shape[axis])))

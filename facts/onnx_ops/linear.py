@@ -19,6 +19,8 @@ def _matmul(call: Call) -> Value:
 
 def _gemm(call: Call) -> Value:
     """alpha * A @ B + beta * C, either factor transposed first."""
+    if call.opset < 7:
+        call.ignore("broadcast")
     left, right = (_transposed(call, i, call.flag(name)) for i, name in enumerate(("transA", "transB")))
     alpha, beta = call.number("alpha", 1), call.number("beta", 1)
     product: Value = compose.matmul(node_of(left), node_of(right))

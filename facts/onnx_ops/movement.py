@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from schedulog.facts import compose
 from schedulog.facts.dtype import bool_, float32, int64
@@ -155,8 +156,10 @@ def _identity(call: Call) -> Value:
 
 def _dropout(call: Call) -> Sequence[Value]:
     """The operand: only inference is supported. The mask, where it is asked for, keeps everything."""
-    call.ignore("ratio", "seed", "is_test")
+    call.ignore("ratio", "seed")
     call.ignore_input(1)
+    if call.opset < 7:
+        call.require("is_test", 0, 1)
     training = call.known(2, "training modes")
     if training is not None and training.any():
         raise call.refuse("training_mode true")
@@ -216,7 +219,11 @@ def _pad(call: Call) -> Value:
 def _cropped(value: Value, widths: Sequence[tuple[int, int]]) -> Value:
     """Negative widths take elements away."""
     ranges = [range(max(-b, 0), n - max(-e, 0)) for (b, e), n in zip(widths, shape_of(value), strict=True)]
-    return value if all(len(r) == n for r, n in zip(ranges, shape_of(value), strict=True)) else select(value, ranges)
+    return (
+        value
+        if all(len(r) == n for r, n in zip(ranges, shape_of(value), strict=True))
+        else select(value, ranges)
+    )
 
 
 def padded_with(value: Value, widths: Sequence[tuple[int, int]], fill: Value) -> Value:
@@ -235,9 +242,19 @@ def _padded_by_index(call: Call, value: Value, widths: Sequence[tuple[int, int]]
         size = shape_of(value)[axis]
         if (begin or end) and (size == 0 or (mode == "reflect" and max(begin, end) >= size)):
             raise call.mismatch(f"{mode} padding of {begin} and {end} beside {size} elements")
-        numpy_mode = "reflect" if mode == "reflect" else "edge" if mode == "edge" else "wrap"
-        value = take(value, axis, np.pad(np.arange(size), (begin, end), numpy_mode))
+        value = take(value, axis, _outside(size, begin, end, mode))
     return value
+
+
+def _outside(size: int, begin: int, end: int, mode: str) -> NDArray[np.int64]:
+    """For each position of the padded axis the position it repeats."""
+    at = np.arange(-begin, size + end)
+    if mode == "edge":
+        return np.clip(at, 0, size - 1)
+    if mode == "wrap":
+        return at % size
+    mirrored: NDArray[np.int64] = (size - 1) - np.abs((size - 1) - np.abs(at))
+    return mirrored
 
 
 def _tile(call: Call) -> Value:
@@ -267,11 +284,13 @@ def _depth_to_space(call: Call) -> Value:
 
 def _space_to_depth(call: Call) -> Value:
     value, block = call.value(), call.integer("blocksize", 0)
+    mode = call.choice("mode", "DCR", ("DCR", "CRD"))
     shape = shape_of(value)
     if len(shape) != 4 or block < 1 or shape[2] % block or shape[3] % block:
         raise call.mismatch(f"blocks of {block} in {list(shape)}")
     n, c, h, w = shape
-    parts = permute(reshape(value, (n, c, h // block, block, w // block, block)), (0, 3, 5, 1, 2, 4))
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    parts = permute(reshape(value, (n, c, h // block, block, w // block, block)), order)
     return reshape(parts, (n, c * block * block, h // block, w // block))
 
 

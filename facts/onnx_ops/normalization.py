@@ -11,7 +11,7 @@ from schedulog.facts.dtype import float32
 from schedulog.facts.onnx_call import Call, Lowering
 from schedulog.facts.onnx_ops.activation import scaled, shifted
 from schedulog.facts.onnx_ops.elementwise import power
-from schedulog.facts.onnx_ops.reduction import mean_over, norm2
+from schedulog.facts.onnx_ops.reduction import mean_over, norm1, norm2
 from schedulog.facts.onnx_ops.windows import Windows, show
 from schedulog.facts.onnx_values import (
     Value,
@@ -60,6 +60,9 @@ def _batch_normalization(call: Call) -> Value:
     value, rank = call.value(), len(shape_of(call.value()))
     epsilon = call.number("epsilon", 1e-5)
     call.ignore("momentum")
+    if call.opset < 7:
+        call.ignore("consumed_inputs")
+        call.require("is_test", 0, 1)
     call.require("training_mode", 0, 0)
     call.require("spatial", 1, 1)
     if call.wanted > 1:
@@ -118,8 +121,10 @@ def _group_normalization(call: Call) -> Value:
 def _lp_normalization(call: Call) -> Value:
     value = call.value()
     axis = call.axis(call.integer("axis", -1), len(shape_of(value)))
-    call.require("p", 2, 2)
-    norm = norm2(value, (axis,))
+    order = call.integer("p", 2)
+    if order not in (1, 2):
+        raise call.mismatch(f"p={order}")
+    norm = norm1(value, (axis,)) if order == 1 else norm2(value, (axis,))
     zero = alu(Op.CMPEQ, norm, like(norm, 0))
     return alu(Op.WHERE, zero, like(value, 0), alu(Op.FDIV, value, norm))
 

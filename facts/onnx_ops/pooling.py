@@ -12,7 +12,18 @@ from schedulog.facts.dtype import bool_
 from schedulog.facts.onnx_call import Call, Lowering
 from schedulog.facts.onnx_ops.reduction import mean_over
 from schedulog.facts.onnx_ops.windows import Windows, show, windows
-from schedulog.facts.onnx_values import Known, Value, alu, cast, constant, drop_axes, like, node_of, reduce, shape_of
+from schedulog.facts.onnx_values import (
+    Known,
+    Value,
+    alu,
+    cast,
+    constant,
+    drop_axes,
+    like,
+    node_of,
+    reduce,
+    shape_of,
+)
 from schedulog.facts.ops import Op
 
 

@@ -13,7 +13,17 @@ from schedulog.facts.dtype import int64
 from schedulog.facts.node import ReduceOp
 from schedulog.facts.onnx_call import Call, Lowering
 from schedulog.facts.onnx_ops.elementwise import absolute, divide, is_nan, reversed_order
-from schedulog.facts.onnx_values import Known, Value, alu, constant, drop_axes, insert_axes, like, reduce, shape_of
+from schedulog.facts.onnx_values import (
+    Known,
+    Value,
+    alu,
+    constant,
+    drop_axes,
+    insert_axes,
+    like,
+    reduce,
+    shape_of,
+)
 from schedulog.facts.ops import Op
 
 Axes = tuple[int, ...]
@@ -53,7 +63,8 @@ def _sum_square(value: Value, axes: Axes) -> Value:
     return reduce("ADD", alu(Op.MUL, value, value), axes)
 
 
-def _norm1(value: Value, axes: Axes) -> Value:
+def norm1(value: Value, axes: Axes) -> Value:
+    """The sum of magnitudes."""
     return reduce("ADD", absolute(value), axes)
 
 
@@ -107,14 +118,12 @@ def _cumulative_sum(call: Call) -> Value:
     return drop_axes(reduce("ADD", terms, (axis + 1,)), (axis + 1,))
 
 
-
-
 LOWERINGS: Final[Mapping[str, Lowering]] = MappingProxyType(
     {
         "ArgMax": lambda call: _arg_max(call, call.value()),
         "ArgMin": lambda call: _arg_max(call, reversed_order(call.value())),
         "CumSum": _cumulative_sum,
-        "ReduceL1": _over(_norm1),
+        "ReduceL1": _over(norm1),
         "ReduceL2": _over(norm2),
         "ReduceLogSum": _over(_log_sum),
         "ReduceLogSumExp": _over(log_sum_exp),

@@ -56,8 +56,10 @@ def _resize(call: Call) -> Value:
     value, rank = call.value(), len(shape_of(call.value()))
     mode = call.choice("mode", "nearest", ("nearest", "linear"))
     first = call.opset < 11
-    default = "asymmetric" if first else "half_pixel"
-    coordinates = _COORDINATES[call.choice("coordinate_transformation_mode", default, tuple(_COORDINATES))]
+    transformation = call.choice(
+        "coordinate_transformation_mode", "asymmetric" if first else "half_pixel", tuple(_COORDINATES)
+    )
+    coordinates = _COORDINATES[transformation]
     nearest = _NEAREST[
         call.choice("nearest_mode", "floor" if first else "round_prefer_floor", tuple(_NEAREST))
     ]
@@ -65,6 +67,9 @@ def _resize(call: Call) -> Value:
     axes = tuple(call.axis(a, rank) for a in call.integers("axes") or range(rank))
     for axis, (length, scale) in zip(axes, _lengths(call, axes), strict=True):
         size = shape_of(value)[axis]
+        if transformation == "align_corners" and abs(size * scale - length) > 1e-4 * length:
+            # The operator's reference divides by the scaled size, runtimes by the whole size below it.
+            raise call.refuse("align_corners and a scale that gives no whole size", "give the sizes instead")
         if length != size or scale != 1:
             at = coordinates(np.arange(length, dtype=np.float64), scale, size, length)
             value = _nearest(value, axis, nearest(at)) if mode == "nearest" else _linear(value, axis, at)

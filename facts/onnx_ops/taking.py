@@ -47,7 +47,7 @@ def _repeats(positions: Positions) -> int:
     changes = np.flatnonzero(np.diff(positions)) + 1
     if not len(changes):
         return 1
-    lengths = np.diff([0, *changes, len(positions)])
+    lengths = np.diff(np.concatenate([[0], changes, [len(positions)]]))
     return int(lengths[0]) if (lengths == lengths[0]).all() else 1
 
 
