@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -55,6 +55,7 @@ class Calls:
         self.functions = functions
         self.failure: Failure | None = None
         self._memos: list[_Memo] = []
+        self._called: dict[str, Callable[..., int]] = {}
 
     def restart(self, functions: Functions) -> None:
         """Serve another evaluation."""
@@ -63,9 +64,17 @@ class Calls:
         for memo in self._memos:
             memo.clear()
 
+    def call(self, name: str, arguments: Sequence[int]) -> int:
+        """Return `@name(arguments)`, or exact arithmetic by its name. Raises CallFailed, with `failure` set."""
+        function = self._called.get(name)
+        if function is None:
+            function = self._called[name] = self.function(name, -1)
+        return function(*arguments)
+
     def function(self, name: str, arity: int) -> Callable[..., int]:
         """Return `@name` as an engine may register it once, for this and all later evaluations.
 
+        `arity` is the number of arguments it will be called with, -1 when that is not known.
         It raises CallFailed, with `failure` set.
         """
         if name in ARITHMETIC:

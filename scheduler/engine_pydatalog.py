@@ -1,0 +1,209 @@
+"""The reference engine: pyDatalog, for small graphs and for checking the default engine.
+
+pyDatalog loops for ever on some mutual recursion, so each question is about one relation; the other relations of its
+component are facts, and the questions repeat until no relation grows. It runs in a process of its own with a time
+limit.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from schedulog.errors import ScheduleError, UsageError
+from schedulog.scheduler.engine import Limits, Row, not_finished
+from schedulog.scheduler.expression import HIGHEST, LOWEST
+from schedulog.scheduler.functions import CallFailed, Calls
+from schedulog.scheduler.program import Aggregate, Program, Rule
+from schedulog.scheduler.pydatalog_text import Question, ask_relation
+from schedulog.scheduler.set_engine import SetEngine, SetEvaluator
+from schedulog.scheduler.strata import SubComponent
+from schedulog.scheduler.symbols import decoder
+
+
+class PydatalogEvaluator(SetEvaluator):
+    """Evaluates a program with pyDatalog. Close it, or use it in a `with` statement, to end its process.
+
+    Raises UsageError SL704 when pyDatalog is not installed.
+    """
+
+    def __init__(self, program: Program, limits: Limits = Limits()) -> None:
+        super().__init__(program, limits)
+        if importlib.util.find_spec("pyDatalog") is None:
+            raise UsageError(
+                "SL704", "pyDatalog is not installed", help="pip install pyDatalog, or use the sqlite engine"
+            )
+        self._process = _Process(limits.seconds)
+
+    def __enter__(self) -> PydatalogEvaluator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
+
+    def engine(self, calls: Calls) -> SetEngine:
+        """Return the engine of one evaluation."""
+        return _PydatalogEngine(self, calls, self._process)
+
+
+class _PydatalogEngine(SetEngine):
+    """One evaluation: rows are kept here, pyDatalog sees one relation at a time."""
+
+    def __init__(self, owner: SetEvaluator, calls: Calls, process: _Process) -> None:
+        super().__init__(owner, calls)
+        self.process = process
+
+    def evaluate(self, sub: SubComponent) -> int:
+        """Ask for each relation again until none grows; return how often all were asked."""
+        for relation in sub.relations:
+            self.tables[relation] |= self.stated(relation)
+        alone = len(sub.relations) == 1
+        once = alone and not (sub.recursive and any(isinstance(i, Aggregate) for r in sub.rules for i in r.body))
+        for rounds in range(1, self.limits.rounds + 1):
+            if not self.round(sub, once) or once:
+                return rounds
+        grown = sub.rules[0]
+        raise self.unfinished(grown, f"after {self.limits.rounds} rounds")
+
+    def round(self, sub: SubComponent, once: bool) -> bool:
+        """Ask for every relation of a sub-component; say whether one grew."""
+        grew = False
+        for relation in sub.relations:
+            rules = [rule for rule in sub.rules if rule.head.relation == relation]
+            if rules:
+                rows = self.ask(relation, rules, sub, once)
+                grew |= not rows <= self.tables[relation]
+                self.tables[relation] |= rows
+                if len(self.tables[relation]) > self.limits.rows:
+                    raise self.unfinished(rules[-1], f"at {self.limits.rows} rows")
+        return grew
+
+    def ask(self, relation: str, rules: Sequence[Rule], sub: SubComponent, once: bool) -> set[Row]:
+        def rows_of(name: str, negated: bool) -> tuple[str, Sequence[Row]]:
+            if negated and name in sub.negated:
+                return f"n_{name}", sorted(self.snapshots[name])
+            # A relation that reads itself is left to pyDatalog when nothing else is recursive.
+            prefix = "p" if once or name not in sub.relations else "s"
+            return f"{prefix}_{name}", sorted(self.tables[name])
+
+        declared = self.program.relations
+        known = sorted(self.tables[relation])
+        question = ask_relation(declared[relation], rules, known, declared, self.symbols, rows_of)
+        if not question.rules:
+            return set()
+        return self.rows_in(self.process.ask(question, self.calls, rules), rules)
+
+    def rows_in(self, answer: list[list[int]], rules: Sequence[Rule]) -> set[Row]:
+        rows = {tuple(row) for row in answer}
+        if any(not LOWEST <= value <= HIGHEST for row in rows for value in row):
+            raise AssertionError(f"{rules[0].head.relation}: pyDatalog returned a number beyond 64 bits")
+        return rows
+
+    def unfinished(self, rule: Rule, what: str) -> ScheduleError:
+        relation = rule.head.relation
+        decode = decoder(self.symbols, self.program.relations)
+        row = max(self.tables[relation])[: self.program.relations[relation].arity]
+        return not_finished(rule, relation, what, decode(relation, row))
+
+
+class _Process:
+    """The child process. It is started when first asked and again after it was killed."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.child: subprocess.Popen[str] | None = None
+
+    def started(self) -> subprocess.Popen[str]:
+        if self.child is None:
+            self.child = subprocess.Popen(
+                [sys.executable, "-m", "schedulog.scheduler.pydatalog_worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+            )
+        return self.child
+
+    def close(self) -> None:
+        if self.child is not None:
+            self.child.kill()
+            self.child.communicate()
+            self.child = None
+
+    def ask(self, question: Question, calls: Calls, rules: Sequence[Rule]) -> list[list[int]]:
+        """Return the answer's rows. Raises ScheduleError SL141 without one, SL130 and SL131 for failed calls."""
+        child = self.started()
+        timer = threading.Timer(self.seconds, child.kill)
+        timer.start()
+        try:
+            return self.talk(child, question, calls, rules)
+        except (BrokenPipeError, EOFError, json.JSONDecodeError):
+            raise self.silent(rules) from None
+        finally:
+            timer.cancel()
+
+    def talk(
+        self, child: subprocess.Popen[str], question: Question, calls: Calls, rules: Sequence[Rule]
+    ) -> list[list[int]]:
+        message = {
+            "facts": question.facts,
+            "rules": question.rules,
+            "goal": question.goal,
+            "width": question.width,
+            "functions": sorted(question.calls),
+        }
+        guilty = rules[0]
+        while True:
+            reply = self.exchange(child, message)
+            if "rows" in reply:
+                rows: list[list[int]] = reply["rows"]
+                return rows
+            if "failed" in reply:
+                raise self.failed(calls, guilty, rules, str(reply["failed"]))
+            rule, name = question.calls[reply["call"]]
+            try:
+                message = {"value": calls.call(name, reply["arguments"])}
+            except CallFailed as error:
+                message, guilty = {"failed": str(error)}, rule
+
+    def exchange(self, child: subprocess.Popen[str], message: dict[str, Any]) -> dict[str, Any]:
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write(json.dumps(message) + "\n")
+        child.stdin.flush()
+        line = child.stdout.readline()
+        if not line.endswith("\n"):
+            raise EOFError
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def failed(self, calls: Calls, guilty: Rule, rules: Sequence[Rule], reason: str) -> ScheduleError:
+        if calls.failure is None:
+            return self.no_answer(rules, f"it said: {reason}")
+        return calls.failure.error(guilty)
+
+    def silent(self, rules: Sequence[Rule]) -> ScheduleError:
+        self.close()
+        return self.no_answer(rules, f"it is given {self.seconds:g} s for one relation, and was ended")
+
+    def no_answer(self, rules: Sequence[Rule], reason: str) -> ScheduleError:
+        return ScheduleError(
+            "SL141",
+            f"pydatalog gave no answer in {self.seconds:g} s for {rules[0].head.relation}",
+            where=rules[0].place,
+            reason=reason,
+            help="this says nothing about the rules: use the sqlite engine, or a smaller graph",
+        )
