@@ -1,0 +1,90 @@
+"""What users pass to Tensor operations, turned into nodes, dtypes, axes and shapes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from schedulog.errors import GraphError
+from schedulog.facts import build, compose
+from schedulog.facts.dtype import DType, float64, from_numpy, named
+from schedulog.facts.node import Node, Shape
+from schedulog.numeric import Operand, converted
+
+
+def operand(x: Any) -> Operand:
+    """A tensor's node, a Python number as it is, or an array as a node. Raises GraphError (SL202, SL219)."""
+    node = getattr(x, "node", None)
+    if isinstance(node, Node):
+        return node
+    return x if type(x) in (bool, int, float) else stored(x, None)
+
+
+def stored(data: Any, dtype: DTypeLike | DType | None, label: str = "") -> Node:
+    """A copy of an array, list or number as a node; a number is a constant. Raises GraphError (SL202, SL219)."""
+    wanted = None if dtype is None else kind_of(dtype).to_numpy()
+    try:
+        values = np.asarray(data, wanted)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise GraphError("SL219", f"{type(data).__name__} is no array", reason=str(error)) from None
+    if values.shape:
+        return build.array(values)
+    return build.const(values.item(), from_numpy(values.dtype), (), label=label)
+
+
+def kind_of(dtype: DTypeLike | DType) -> DType:
+    """An element type from ours, numpy's or a name. Raises GraphError (SL202)."""
+    if isinstance(dtype, DType):
+        return dtype
+    if dtype == "bfloat16":
+        return named("bfloat16")
+    try:
+        return from_numpy(np.dtype(dtype))
+    except TypeError:
+        return named(str(dtype))
+
+
+def axes_of(axis: int | Sequence[int] | None, n: Node) -> tuple[int, ...]:
+    """Axes counted from the left; None means all. Raises GraphError (SL215): no such axis, or one twice."""
+    rank = len(n.shape)
+    if axis is None:
+        return tuple(range(rank))
+    chosen = tuple(
+        compose.axis_index(operator.index(a), rank) for a in np.atleast_1d(np.asarray(axis, np.int64))
+    )
+    if len(set(chosen)) < len(chosen):
+        raise GraphError("SL215", f"one axis twice in {axis}")
+    return chosen
+
+
+def flat(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """`f(2, 3)` and `f((2, 3))` both mean (2, 3)."""
+    inner = sizes[0] if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
+    return tuple(operator.index(size) for size in inner)
+
+
+def whole_shape(shape: Sequence[int], n: Node) -> Shape:
+    """The shape with its one -1 replaced by what is left. Raises GraphError (SL221): that is not a whole number."""
+    sizes, known = list(shape), math.prod(s for s in shape if s != -1)
+    if sizes.count(-1) == 1 and known > 0 and n.size % known == 0:
+        sizes[sizes.index(-1)] = n.size // known
+    if any(size < 0 for size in sizes):
+        raise GraphError("SL221", f"cannot reshape {list(n.shape)} to {list(shape)}")
+    return tuple(sizes)
+
+
+def fitted(value: Any, shape: Shape, like: Node) -> Node:
+    """A value to be written: cast to the dtype of `like` and broadcast to `shape`. Raises GraphError (SL211, SL216)."""
+    given = operand(value)
+    if isinstance(given, float):
+        given = build.const(given, float64, (), like.device)
+    n = converted(given, like.dtype, like.device)
+    surplus = max(0, len(n.shape) - len(shape))
+    if all(size == 1 for size in n.shape[:surplus]):
+        n = build.reshape(n, n.shape[surplus:])
+    return compose.broadcast_to(n, shape)

@@ -1,0 +1,256 @@
+"""The lazy Tensor: numpy's operations, collected as a graph and scheduled when a value is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from schedulog import numeric
+from schedulog.facts import build, compose
+from schedulog.facts.dtype import DType
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
+from schedulog.indexing import selection
+from schedulog.operands import axes_of, fitted, flat, kind_of, stored, whole_shape
+from schedulog.operators import Operators
+from schedulog.origin import placed
+from schedulog.pending import PENDING, compute
+
+Axes = int | Sequence[int] | None
+Reduction = Callable[[Node, Sequence[int], bool, str], Node]
+
+
+class Tensor(Operators):
+    """An array whose value is computed when it is asked for. Operations, broadcasting and dtypes are numpy's.
+
+    Made from an array, a list or a number. Unlike a numpy view, a slice is a value of its own: writing to one tensor
+    never changes another. An expression means what its operands were when it was written down.
+    Operations raise GraphError with the file and line of the call.
+    """
+
+    __slots__ = ("__weakref__", "node", "owner")
+    __array_ufunc__ = None
+
+    node: Node
+    owner: bool
+
+    def __init__(self, data: ArrayLike, dtype: DTypeLike | DType | None = None) -> None:
+        self.owner = True
+        self.node = placed("array", lambda label: stored(data, dtype, label))
+
+    @classmethod
+    def of(cls, node: Node) -> Tensor:
+        """The tensor whose value is that of a graph node."""
+        tensor = cls.__new__(cls)
+        tensor.node, tensor.owner = node, False
+        PENDING.add(tensor)
+        return tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.node.shape  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type, as numpy's."""
+        return self.node.dtype.to_numpy()
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Tensor:
+        """The axes in reverse order."""
+        return self.transpose()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a tensor without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.dtype}{list(self.shape)} {self.node.op}>"
+
+    def realize(self, device: str | None = None) -> Tensor:
+        """Compute the value now and keep it; the tensor itself. Raises ScheduleError, CodegenError, DeviceError."""
+        if not self.owner or self.node.base.op is not Op.BUFFER:
+            compute([self], device=device)
+        return self
+
+    def settle(self, value: NDArray[Any] | None) -> None:
+        """Become stored: `value` in memory of one's own, or (None) what an assign has left in one's memory."""
+        if value is None:
+            memory = self.node
+            while memory.op is not Op.BUFFER:
+                memory = memory.src[0]
+            self.node = build.buffer(memory.arg, self.shape)
+        else:
+            self.node = build.array(value, device=self.node.device or "c")
+        self.owner = True
+        PENDING.discard(self)
+
+    def numpy(self) -> NDArray[Any]:
+        """The value as a numpy array of its own."""
+        return np.array(self.realize().node.base.arg.array.reshape(self.shape))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        return self.numpy().item()
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python numbers."""
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def _reduced(self, name: str, reduction: Reduction, axis: Axes, keepdims: bool) -> Tensor:
+        return self._unary(name, lambda n, label: reduction(n, axes_of(axis, n), keepdims, label))
+
+    def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """The sum over `axis` (all axes if None); narrow integers and bool are summed in 64 bits."""
+        return self._reduced("sum", numeric.reduce_sum, axis, keepdims)
+
+    def prod(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """The product over `axis`; narrow integers and bool are multiplied in 64 bits."""
+        return self._reduced("prod", numeric.reduce_product, axis, keepdims)
+
+    def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """The mean over `axis`; float64 for integers."""
+        return self._reduced("mean", numeric.reduce_mean, axis, keepdims)
+
+    def max(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """The maximum over `axis`, NaN if any is."""
+        return self._reduced("max", numeric.reduce_max, axis, keepdims)
+
+    def min(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """The minimum over `axis`, NaN if any is."""
+        return self._reduced("min", numeric.reduce_min, axis, keepdims)
+
+    def all(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """Whether no element along `axis` is 0."""
+        return self._reduced("all", numeric.reduce_all, axis, keepdims)
+
+    def any(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """Whether some element along `axis` is not 0."""
+        return self._reduced("any", numeric.reduce_any, axis, keepdims)
+
+    def softmax(self, axis: int = -1) -> Tensor:
+        """exp(x) / sum(exp(x)) along `axis`."""
+        return self._unary("softmax", lambda n, label: numeric.softmax(n, axis, label))
+
+    def reshape(self, *shape: int | Sequence[int]) -> Tensor:
+        """The same elements in another shape; one size may be -1."""
+        return self._unary("reshape", lambda n, label: build.reshape(n, whole_shape(flat(shape), n), label))
+
+    def transpose(self, *order: int | Sequence[int]) -> Tensor:
+        """Axis i of the result is axis `order[i]`; all reversed if none are given."""
+        if not order:
+            return self.permute(*reversed(range(self.ndim)))
+        return self.permute(*order)
+
+    def permute(self, *order: int | Sequence[int]) -> Tensor:
+        """Axis i of the result is axis `order[i]`."""
+        return self._unary("permute", lambda n, label: build.permute(n, axes_of(flat(order), n), label))
+
+    def broadcast_to(self, *shape: int | Sequence[int]) -> Tensor:
+        """Repeated to `shape` along axes of size 1 and new axes at the left."""
+        return self._unary("broadcast_to", lambda n, label: compose.broadcast_to(n, flat(shape), label))
+
+    expand = broadcast_to
+
+    def pad(self, widths: Sequence[tuple[int, int]]) -> Tensor:
+        """(begin, end) zeros around each axis."""
+        return self._unary("pad", lambda n, label: build.pad(n, list(widths), label))
+
+    def shrink(self, bounds: Sequence[tuple[int, int]]) -> Tensor:
+        """The window [begin, end) of each axis."""
+        return self._unary("shrink", lambda n, label: build.shrink(n, list(bounds), label))
+
+    def flip(self, axis: Axes = None) -> Tensor:
+        """Reversed along `axis` (all axes if None)."""
+
+        def make(n: Node, label: str) -> Node:
+            chosen = axes_of(axis, n)
+            return build.flip(n, [i in chosen for i in range(len(n.shape))], label)
+
+        return self._unary("flip", make)
+
+    def squeeze(self, axis: Axes = None) -> Tensor:
+        """Without the given axes, which must have size 1 (all such axes if None)."""
+
+        def make(n: Node, label: str) -> Node:
+            ones = [i for i, s in enumerate(n.shape) if s == 1]
+            return compose.drop_axes(n, ones if axis is None else axes_of(axis, n), label)
+
+        return self._unary("squeeze", make)
+
+    def unsqueeze(self, axis: int) -> Tensor:
+        """With an axis of size 1 that becomes axis `axis` of the result."""
+        return self._unary(
+            "unsqueeze",
+            lambda n, label: compose.insert_axis(n, compose.axis_index(axis, len(n.shape) + 1), label),
+        )
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return self._unary("getitem", lambda n, label: selection(key, self.shape).of(n, label))
+
+    def astype(self, dtype: DTypeLike | DType) -> Tensor:
+        """Converted to another dtype, as numpy's astype."""
+        return self._unary("cast", lambda n, label: build.cast(n, kind_of(dtype), label))
+
+    cast = astype
+
+    def contiguous(self) -> Tensor:
+        """The same value, stored when it is computed rather than recomputed by each reader."""
+        return self._unary("contiguous", build.contiguous)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Write into a part of the tensor's memory, now. Lazy tensors that read it are computed before."""
+
+        memory = self.realize().node
+
+        def make(label: str) -> Node:
+            chosen = selection(key, self.shape)
+            target = chosen.window(memory, label)
+            new = build.reshape(fitted(value, chosen.shape, memory), target.shape, label)
+            return build.assign(target, new, label) if target.size else new
+
+        write = placed("setitem", make)
+        if write.size:
+            compute([], [write])
+
+    def assign(self, value: Any) -> Tensor:
+        """Overwrite the tensor's memory with `value` (cast and broadcast) when computed; the tensor itself.
+
+        An earlier assign to it that still waits is done first, so that no schedule holds two contents of one memory.
+        """
+        self.realize()
+
+        def make(label: str) -> Node:
+            return build.assign(self.node, fitted(value, self.shape, self.node), label)
+
+        self.node = placed("assign", make)
+        PENDING.add(self)
+        return self
