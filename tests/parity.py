@@ -245,13 +245,15 @@ def _work(graph: Graph) -> int:
     )
 
 
-def _contents(memory: Buffer, random: np.random.Generator) -> NDArray[Any]:
-    """Values every operation of the dtype is defined on: small integers, floats around one."""
+def _contents(memory: Buffer, random: np.random.Generator, most: int) -> NDArray[Any]:
+    """Values every operation of the dtype is defined on: integers up to `most`, and floats around one.
+
+    The floats are eighths, so that sums are exact in any order and differences show errors, not rounding.
+    """
     if memory.dtype.is_float:
-        return random.uniform(0.5, 1.5, memory.size).astype(memory.dtype.to_numpy())
-    return random.integers(0, 2 if memory.dtype.kind == "bool" else 100, memory.size).astype(
-        memory.dtype.to_numpy()
-    )
+        return (random.integers(4, 13, memory.size) / 8).astype(memory.dtype.to_numpy())
+    limit = 1 if memory.dtype.kind == "bool" else most
+    return random.integers(0, limit + 1, memory.size).astype(memory.dtype.to_numpy())
 
 
 def _result_difference(
