@@ -75,7 +75,9 @@ def expand(view: View, shape: Shape) -> View:
         raise refused("expand", view.shape, shape_text(shape), "the number of axes differs")
     for old, new in zip(view.shape, shape, strict=True):
         if old != 1 and equal(old, new) is False:
-            raise refused("expand", view.shape, shape_text(shape), f"only axes of 1 grow, not one of {render(old)}")
+            raise refused(
+                "expand", view.shape, shape_text(shape), f"only axes of 1 grow, not one of {render(old)}"
+            )
         if less(new, 0) == 1:
             raise refused("expand", view.shape, shape_text(shape), "a size cannot be negative")
     if 0 in view.shape:

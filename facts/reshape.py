@@ -50,7 +50,9 @@ def _first(mask: Mask | None, strides: Shape) -> Size:
 
 def _with_symbolic_sizes(view: View, shape: Shape) -> View:
     """Sizes replaced by variables bound to them, axis by axis: a strided view allows no other symbolic reshape."""
-    fits = len(shape) == len(view.shape) and all(_has_value(new, old) for old, new in zip(view.shape, shape))
+    fits = len(shape) == len(view.shape) and all(
+        _has_value(new, old) for old, new in zip(view.shape, shape, strict=False)
+    )
     if not fits:
         raise refused(
             "reshape",

@@ -115,4 +115,3 @@ def unravel(shape: Shape, position: Size) -> list[Size]:
 def all_known(sizes: Sequence[Size]) -> bool:
     """True if no variable occurs."""
     return all(isinstance(s, int) for s in sizes)
-

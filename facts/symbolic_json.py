@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from schedulog.errors import GraphError
-from schedulog.facts.divide import less
-from schedulog.facts.expr import Atom, FloorDiv, Modulo, Size, Variable, lower_bound, upper_bound
+from schedulog.facts.atoms import atoms
+from schedulog.facts.compare import less
+from schedulog.facts.expr import Atom, FloorDiv, Modulo, Size, Variable
 
-Operation = Callable[[Size, Size], Size]
+Operation = Callable[[Any, Any], Any]
 
 
 def to_json(size: Size) -> Any:
@@ -17,10 +19,8 @@ def to_json(size: Size) -> Any:
 
     The operations of the prefix form are ADD and MUL (two or more operands), IDIV and MOD (rounding down) and CMPLT.
     """
-    if isinstance(size, int) or isinstance(size, Variable):
+    if isinstance(size, int | Variable):
         return _prefix(size, {})
-    from schedulog.facts.symbolic import atoms
-
     done: dict[Atom, Any] = {}
     for atom in atoms(size):
         done[atom] = _atom(atom, done)
@@ -50,51 +50,28 @@ def _prefix(size: Size, done: Mapping[Atom, Any]) -> Any:
 
 
 def from_json(obj: Any) -> Size:
-    """What `to_json` wrote. Raises GraphError SL222 for anything else."""
-    return _parse(obj, _OWN)
+    """What `to_json` wrote. Raises GraphError: SL222 for anything else, SL223 for a variable with crossed bounds.
+
+    IDIV and MOD round down, CMPLT is 0 or 1; a "text" in an expression is for people and not read.
+    """
+    return _parse(obj)
 
 
 def parse_record(obj: Any) -> Size:
-    """A size of the recorded corpus, whose IDIV and MOD round towards zero. Raises GraphError SL222 if it is none."""
-    return _parse(obj, _RECORDED)
+    """A size of a recorded tinygrad graph, whose expressions have the same form. Raises as `from_json`.
+
+    The recorded IDIV rounds down too: it comes from Python's `//` in shape arithmetic.
+    """
+    return _parse(obj)
 
 
-def _truncated_div(a: Size, b: Size) -> Size:
-    if b in (1, -1):
-        return a * b
-    if upper_bound(a) <= 0:
-        return -_truncated_div(-a, b) if upper_bound(a) < lower_bound(a) or a != 0 else 0
-    if lower_bound(a) >= 0 and lower_bound(b) > 0:
-        return a // b
-    if lower_bound(a) >= 0 and upper_bound(b) < 0:
-        return -(a // -b)
-    raise _malformed(f"{a} / {b}", "a quotient of unknown sign rounds neither up nor down")
-
-
-def _truncated_mod(a: Size, b: Size) -> Size:
-    return a - b * _truncated_div(a, b)
-
-
-def _sum(a: Size, b: Size) -> Size:
-    return a + b
-
-
-def _product(a: Size, b: Size) -> Size:
-    return a * b
-
-
-def _floor_div(a: Size, b: Size) -> Size:
-    return a // b
-
-
-def _modulo(a: Size, b: Size) -> Size:
-    return a % b
-
-
-_OWN: Mapping[str, Operation] = {
-    "ADD": _sum, "MUL": _product, "IDIV": _floor_div, "MOD": _modulo, "CMPLT": less,
-}  # fmt: skip
-_RECORDED: Mapping[str, Operation] = {**_OWN, "IDIV": _truncated_div, "MOD": _truncated_mod}
+_OPERATIONS: Final[Mapping[str, Operation]] = {
+    "ADD": operator.add,
+    "MUL": operator.mul,
+    "IDIV": operator.floordiv,
+    "MOD": operator.mod,
+    "CMPLT": less,
+}
 
 
 def _malformed(obj: object, reason: str) -> GraphError:
@@ -102,7 +79,7 @@ def _malformed(obj: object, reason: str) -> GraphError:
     return GraphError("SL222", f"{text[:80]} is not a symbolic integer", reason=reason)
 
 
-def _parse(obj: Any, operations: Mapping[str, Operation]) -> Size:
+def _parse(obj: Any) -> Size:
     root = obj["expr"] if isinstance(obj, dict) and "expr" in obj else obj
     values: list[Size] = []
     stack: list[tuple[Any, bool]] = [(root, False)]
@@ -111,28 +88,28 @@ def _parse(obj: Any, operations: Mapping[str, Operation]) -> Size:
         if not isinstance(part, list):
             values.append(_leaf(part))
         elif ready:
-            _reduce(part, values, operations)
+            _reduce(part, values)
         else:
-            _check(part, operations)
+            _check(part)
             stack.append((part, True))
             stack.extend((operand, False) for operand in reversed(part[1:]))
     return values[0]
 
 
-def _check(part: list[Any], operations: Mapping[str, Operation]) -> None:
-    if not part or not isinstance(part[0], str) or part[0] not in operations:
-        raise _malformed(part, f"an operation is one of {', '.join(operations)}")
+def _check(part: list[Any]) -> None:
+    if not part or not isinstance(part[0], str) or part[0] not in _OPERATIONS:
+        raise _malformed(part, f"an operation is one of {', '.join(_OPERATIONS)}")
     if len(part) < 3 or (len(part) > 3 and part[0] not in ("ADD", "MUL")):
         raise _malformed(part, f"{len(part) - 1} operands")
 
 
-def _reduce(part: list[Any], values: list[Size], operations: Mapping[str, Operation]) -> None:
+def _reduce(part: list[Any], values: list[Size]) -> None:
     count = len(part) - 1
     operands = values[-count:]
     del values[-count:]
     result = operands[0]
     for operand in operands[1:]:
-        result = operations[part[0]](result, operand)
+        result = _OPERATIONS[part[0]](result, operand)
     values.append(result)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from schedulog.errors import GraphError
 from schedulog.facts import movement
-from schedulog.facts.reshape import axis_runs, reshape
-from schedulog.facts.single_view import Shape, View, unravel
+from schedulog.facts.reshape import reshape
+from schedulog.facts.single_view import Shape, View
 from schedulog.facts.symbolic import (
     Size,
     Variable,
@@ -21,8 +21,8 @@ from schedulog.facts.symbolic import (
     surely_equal,
     to_json,
     upper_bound,
-    variables,
 )
+from schedulog.facts.view_index import locate, stride_of
 from schedulog.facts.view_merge import merge
 
 __all__ = ["View", "ViewStack"]
@@ -128,14 +128,7 @@ class ViewStack:
         element to come from the base (elsewhere it is 0); a guard that never holds makes the guards (0,). Where all
         guards hold, the position lies within the base.
         """
-        position, guards = _position(self.views[-1], indices)
-        for view in reversed(self.views[:-1]):
-            view = _minified(view)
-            position, more = _position(view, unravel(view.shape, position))
-            guards += more
-        if any(guard == 0 for guard in guards):
-            return position, (0,)
-        return position, tuple(dict.fromkeys(guard for guard in guards if guard != 1))
+        return locate(self.views, indices)
 
     def invert(self, shape: Shape) -> ViewStack | None:
         """The view back: a base of `shape` as a look at what this shows, or None.
@@ -157,7 +150,7 @@ class ViewStack:
             return self.views[0].strides
         axes = [Variable(f"axis {k}", 0, max(0, upper_bound(s) - 1)) for k, s in enumerate(self.shape)]
         position, _ = self.index([a if a.max else 0 for a in axes])
-        return tuple(_stride(position, axis, axes) for axis in axes)
+        return tuple(stride_of(position, axis, axes) for axis in axes)
 
     def variables(self) -> frozenset[Variable]:
         """The variables that occur anywhere in the views."""
@@ -203,47 +196,13 @@ def _view_from_json(obj: Any) -> View:
     )
 
 
-def _position(view: View, indices: Sequence[Size]) -> tuple[Size, list[Size]]:
-    position, guards = view.offset, []
-    for k, (index, size, stride) in enumerate(zip(indices, view.shape, view.strides, strict=True)):
-        if size != 1 and stride != 0:
-            position = position + index * stride
-        if view.mask is not None:
-            begin, end = view.mask[k]
-            guards += [less(begin - 1, index), less(index, end)]
-    return position, guards
-
-
-def _minified(view: View) -> View:
-    """The view with neighbouring axes merged: fewer divisions in the index."""
-    return reshape(view, tuple(run.size for run in axis_runs(view))) or view
-
-
 def _inverted(view: View, base: Shape) -> View | None:
-    back = View.create(view.shape)
-    strides = view.strides
+    """A look at what `view` shows, in the order of the base; None if some element is missing or shown twice."""
+    whole = View.create(view.shape)
     if view.mask is not None:
-        back = movement.shrink(back, view.mask)
-    if not all(isinstance(s, int) for s in strides):
-        return None
-    back = movement.flip(back, [less(s, 0) == 1 for s in strides])
-    by_stride = sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
-    back = movement.permute(back, by_stride)
-    return back if surely_equal(prod(back.shape), prod(base)) else None
-
-
-def _stride(position: Size, axis: Variable, axes: Sequence[Variable]) -> Size | None:
-    if isinstance(position, int) or axis not in variables(position):
-        return 0
-    stride: Size = 0
-    for monomial, coefficient in position.terms.items():
-        rest = [atom for atom in monomial if atom != axis]
-        used = frozenset().union(*(variables(atom) for atom in rest))
-        if len(rest) == len(monomial):
-            if axis in used:
-                return None
-        elif used.isdisjoint(axes):
-            stride = stride + coefficient * prod(rest)
-        else:
-            return None
-    return stride
+        whole, view = movement.shrink(whole, view.mask), movement.shrink(view, view.mask)
+    backwards = [less(s, 0) == 1 for s in view.strides]
+    whole, view = movement.flip(whole, backwards), movement.flip(view, backwards)
+    order = sorted(range(len(view.shape)), key=lambda k: -upper_bound(view.strides[k]))
+    whole, view = movement.permute(whole, order), movement.permute(view, order)
+    return whole if view.contiguous and surely_equal(prod(view.shape), prod(base)) else None

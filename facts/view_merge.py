@@ -63,10 +63,17 @@ class _Projection:
                 self.steps[k].append((axis, step))
                 self.strides[axis] = self.strides[axis] + step * self.inner.strides[k]
 
-    def position(self, k: int) -> Size:
-        """Where an index of `outer` stands on axis k of `inner`, as an expression of that index."""
-        indices = {axis: _index(axis, self.outer.shape[axis]) for axis, _ in self.steps[k]}
-        return sum((indices[axis] * step for axis, step in self.steps[k]), start=self.origin[k])
+    def position(self, k: int, size: Size) -> Size:
+        """Where an index of `outer` stands on axis k of `inner`, times `size`, as an expression of that index.
+
+        A sum that is multiplied by more than 1 gets indices of its own, which forgets that they are the same ones:
+        what can be merged is then decided as in tinygrad 0.10.2, on whose decisions schedules depend.
+        """
+        steps, position = self.steps[k], self.origin[k]
+        apart = size != 1 and len(steps) + (position != 0) > 1
+        for axis, step in steps:
+            position = position + _index(f"{axis}.{k}" if apart else f"{axis}", self.outer.shape[axis]) * step
+        return position * size
 
     @property
     def offset(self) -> Size:
@@ -75,9 +82,9 @@ class _Projection:
         return sum((o * s for o, s in pairs), start=self.inner.offset)
 
 
-def _index(axis: int, size: Size) -> Size:
+def _index(name: str, size: Size) -> Size:
     assert isinstance(size, int)
-    return 0 if size == 1 else Variable(f"i{axis}", 0, size - 1)
+    return 0 if size == 1 else Variable(name, 0, size - 1)
 
 
 def _merge_projected(inner: View, outer: View) -> View | None:
@@ -107,7 +114,7 @@ def _extents(projection: _Projection) -> list[tuple[Size, Size]] | None:
     size: Size = 1
     position: Size = 0
     for k in reversed(range(len(projection.inner.shape))):
-        position = position + projection.position(k) * size
+        position = position + projection.position(k, size)
         size = size * projection.inner.shape[k]
         if less(position, size) == 1 and lower_bound(position) >= 0:
             extents.append((size, position))
@@ -115,9 +122,7 @@ def _extents(projection: _Projection) -> list[tuple[Size, Size]] | None:
     return extents[::-1] if surely_equal(position, 0) else None
 
 
-def _seen_through(
-    projection: _Projection, positions: Sequence[Size]
-) -> tuple[tuple[int, int], ...] | None:
+def _seen_through(projection: _Projection, positions: Sequence[Size]) -> tuple[tuple[int, int], ...] | None:
     """The range of each axis of `outer` that the mask of `inner` leaves visible; None if that is no box."""
     begins, ends = [0] * len(projection.outer.shape), [_known(s) for s in projection.outer.shape]
     unclear = False
