@@ -26,7 +26,7 @@ from schedulog.facts.build import (
     view,
 )
 from schedulog.facts.dtype import DType, bool_, int64
-from schedulog.facts.node import Node, ReduceOp, Shape
+from schedulog.facts.node import ConstArg, Node, ReduceOp, Shape, node
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Size, equal
 from schedulog.facts.view import View, ViewStack
@@ -63,6 +63,10 @@ def broadcast_to(source: Node, shape: Sequence[Size], label: str = "") -> Node:
     missing = len(target) - len(source.shape)
     if missing < 0 or broadcast_shapes(source.shape, target) != target:
         raise _no_broadcast((source.shape, target))
+    if source.op is Op.CONST:
+        return node(
+            Op.CONST, (), ConstArg(source.arg.value, target, source.device), source.dtype, source.label
+        )
     return expand(reshape(source, (1,) * missing + source.shape, label), target, label)
 
 
@@ -82,7 +86,7 @@ def where(condition: Node, if_true: Node, if_false: Node, label: str = "") -> No
     return elementwise(Op.WHERE, condition, if_true, if_false, label=label)
 
 
-def full_like(source: Node, value: bool | int | float) -> Node:
+def full_like(source: Node, value: bool | float) -> Node:
     """`value` in the shape, dtype and device of `source`."""
     return const(value, source.dtype, source.shape, source.device)
 

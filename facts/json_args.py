@@ -54,12 +54,12 @@ def sizes(value: object, name: str, where: str) -> Shape:
     return tuple(v if type(v) is int else from_json(v) for v in value)
 
 
-def write(n: Node) -> Any:
-    """The argument of a node as JSON."""
+def write(n: Node, *, contents: bool = True) -> Any:
+    """The argument of a node as JSON; `contents`: with what a buffer holds."""
     arg = n.arg
     match n.op:
         case Op.BUFFER:
-            return buffer(arg)
+            return buffer(arg, contents=contents)
         case Op.CONST:
             return {"value": _scalar(arg.value), "device": arg.device}
         case Op.BIND:
@@ -76,16 +76,16 @@ def write(n: Node) -> Any:
             raise GraphError("SL213", f"{n.op} has an argument: {arg!r}", where=n.label)
 
 
-def buffer(memory: Buffer) -> dict[str, Any]:
+def buffer(memory: Buffer, *, contents: bool = True) -> dict[str, Any]:
     """A buffer as JSON, its contents in base64 (little endian)."""
     record: dict[str, Any] = {"name": memory.name, "size": memory.size, "device": memory.device}
-    if memory.array is None:
+    if memory.array is None or not contents:
         return record
     packed = memory.array.astype(memory.array.dtype.newbyteorder("<"), copy=False).tobytes()
     return record | {"data": base64.b64encode(packed).decode("ascii")}
 
 
-def _scalar(value: bool | int | float) -> Any:
+def _scalar(value: bool | float) -> Any:
     return value if not isinstance(value, float) or math.isfinite(value) else {"float": str(value)}
 
 

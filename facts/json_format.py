@@ -24,16 +24,16 @@ _GRAPH_FIELDS: Final = frozenset({"format", "version", "name", "nodes", "outputs
 _OPS: Final = frozenset(Op) - {Op.SINK}
 
 
-def write_graph(graph: Graph) -> str:
-    """The graph as text, from which `read_graph` makes the same nodes.
+def write_graph(graph: Graph, *, contents: bool = True) -> str:
+    """The graph as text, from which `read_graph` makes the same nodes; `contents`: with what its buffers hold.
 
     Raises GraphError (SL213): two outputs have one name.
     """
     if len(set(graph.outputs)) < len(graph.outputs):
         raise GraphError("SL213", f"outputs of one name: {', '.join(graph.outputs)}", where=graph.name)
-    lines = [json.dumps(_entry(n, graph), ensure_ascii=False) for n in graph.nodes[:-1]]
+    lines = [json.dumps(_entry(n, graph, contents), ensure_ascii=False) for n in graph.nodes[:-1]]
     outputs = {name: graph.label(n) for name, n in zip(graph.outputs, graph.sink.src, strict=True)}
-    inputs = {name: _input_entry(name, graph) for name in graph.inputs}
+    inputs = {name: _input_entry(name, graph, contents) for name in graph.inputs}
     head = f'"format": "{FORMAT}", "version": {VERSION}, "name": {_text(graph.name)}'
     body = ",\n".join(f"  {line}" for line in lines)
     return f'{{{head},\n"inputs": {_text(inputs)},\n"nodes": [\n{body}\n],\n"outputs": {_text(outputs)}}}\n'
@@ -43,26 +43,26 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _entry(n: Node, graph: Graph) -> dict[str, Any]:
+def _entry(n: Node, graph: Graph, contents: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {"id": graph.label(n), "op": str(n.op), "dtype": n.dtype.name}
     entry["shape"] = [to_json(size) for size in n.shape]
     if n.src:
         entry["src"] = [graph.label(source) for source in n.src]
     if n.arg is not None:
-        entry["arg"] = json_args.write(n)
+        entry["arg"] = json_args.write(n, contents=contents)
     if n.label:
         entry["label"] = n.label
     return entry
 
 
-def _input_entry(name: str, graph: Graph) -> dict[str, Any]:
+def _input_entry(name: str, graph: Graph, contents: bool) -> dict[str, Any]:
     memory = graph.inputs[name]
     users = (n for n in graph.nodes if n.op is Op.BUFFER and n.arg is memory)
     user = next(users, None)
     if user is not None:
         entry: dict[str, Any] = {"node": graph.label(user)}
     else:
-        entry = {"unused": {"dtype": memory.dtype.name, **json_args.buffer(memory)}}
+        entry = {"unused": {"dtype": memory.dtype.name, **json_args.buffer(memory, contents=contents)}}
     shape = graph.input_shapes.get(name)
     return entry if shape is None else entry | {"shape": list(shape)}
 

@@ -50,7 +50,7 @@ def converted(x: Operand, kind: DType, device: str) -> Node:
     return const(x, kind, (), device)
 
 
-def fits(x: bool | int | float, kind: DType) -> bool:
+def fits(x: bool | float, kind: DType) -> bool:
     """Whether a Python number can be brought to the dtype."""
     if isinstance(x, float) or kind.kind == "bool":
         return True

@@ -32,6 +32,8 @@ def stored(data: Any, dtype: DTypeLike | DType | None, label: str = "") -> Node:
         values = np.asarray(data, wanted)
     except (TypeError, ValueError, OverflowError) as error:
         raise GraphError("SL219", f"{type(data).__name__} is no array", reason=str(error)) from None
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
     if values.shape:
         return build.array(values)
     return build.const(values.item(), from_numpy(values.dtype), (), label=label)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from schedulog import numeric
+from schedulog.errors import GraphError
 from schedulog.facts import build, compose
 from schedulog.facts.dtype import DType
 from schedulog.facts.node import Node
@@ -17,7 +18,7 @@ from schedulog.facts.ops import Op
 from schedulog.indexing import selection
 from schedulog.operands import axes_of, fitted, flat, kind_of, stored, whole_shape
 from schedulog.operators import Operators
-from schedulog.origin import placed
+from schedulog.origin import caller, placed
 from schedulog.pending import PENDING, compute
 
 Axes = int | Sequence[int] | None
@@ -28,7 +29,8 @@ class Tensor(Operators):
     """An array whose value is computed when it is asked for. Operations, broadcasting and dtypes are numpy's.
 
     Made from an array, a list or a number. Unlike a numpy view, a slice is a value of its own: writing to one tensor
-    never changes another. An expression means what its operands were when it was written down.
+    never changes another, and `x += 1` makes a new value. An expression means what its operands were when it was
+    written down.
     Operations raise GraphError with the file and line of the call.
     """
 
@@ -109,7 +111,11 @@ class Tensor(Operators):
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
     def item(self) -> Any:
-        """The only element, as a Python number."""
+        """The only element, as a Python number. Raises GraphError (SL219) if there are more or none."""
+        if self.size != 1:
+            place = caller()
+            raise GraphError("SL219", f"{self.size} elements are no single number", where=place,
+                             help="reduce the tensor first, or use numpy() or tolist()")  # fmt: skip
         return self.numpy().item()
 
     def tolist(self) -> Any:
@@ -117,7 +123,7 @@ class Tensor(Operators):
         return self.numpy().tolist()
 
     def __bool__(self) -> bool:
-        return bool(self.numpy())
+        return bool(self.item())
 
     def __int__(self) -> int:
         return int(self.item())

@@ -309,6 +309,8 @@ def test_values_come_out_as_python_and_numpy() -> None:
     assert x.tolist() == [2, 3]
     assert Tensor(2.5).item() == 2.5 and float(Tensor(3)) == 3.0 and int(Tensor([4])) == 4
     assert bool(Tensor(1) == 1) and not bool(Tensor([0]))
+    assert Tensor(np.array([1, 2], ">i4")).dtype == np.int32
+    assert error_of(lambda: bool(Tensor([1, 2]))).message == "2 elements are no single number"
     source = np.array([1, 2])
     kept = Tensor(source)
     source[0] = 5
