@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from schedulog.errors import GraphError
-from schedulog.facts.atoms import atoms, parts
 from schedulog.facts.compare import equal, less, maximum, minimum, surely_equal
 from schedulog.facts.expr import (
     Atom,
@@ -16,7 +15,9 @@ from schedulog.facts.expr import (
     Polynomial,
     Size,
     Variable,
+    atoms,
     lower_bound,
+    parts,
     upper_bound,
 )
 from schedulog.facts.symbolic_json import from_json, parse_record, to_json

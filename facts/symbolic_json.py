@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from schedulog.errors import GraphError
-from schedulog.facts.atoms import atoms
 from schedulog.facts.compare import less
-from schedulog.facts.expr import Atom, FloorDiv, Modulo, Size, Variable
+from schedulog.facts.expr import Atom, FloorDiv, Modulo, Size, Variable, atoms
 
 Operation = Callable[[Any, Any], Any]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schedulog.facts.atoms import atoms
-from schedulog.facts.expr import Atom, FloorDiv, Less, Monomial, Size, Variable
+from schedulog.facts.expr import Atom, FloorDiv, Less, Monomial, Size, Variable, atoms
 
 
 def render(size: Size) -> str:
