@@ -8,8 +8,19 @@ from dataclasses import dataclass, field
 from schedulog.scheduler.engine import Row
 from schedulog.scheduler.expression import fold
 from schedulog.scheduler.functions import ARITHMETIC
-from schedulog.scheduler.program import Aggregate, Arithmetic, Atom, BodyItem, Call, Compare, Const, Expr, Rule, Var
-from schedulog.scheduler.program import Literal_
+from schedulog.scheduler.program import (
+    Aggregate,
+    Arithmetic,
+    Atom,
+    BodyItem,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Literal_,
+    Rule,
+    Var,
+)
 from schedulog.scheduler.symbols import Symbols
 
 _ARITHMETIC_NAMES = {op: name for name, op in ARITHMETIC.items()}

@@ -25,6 +25,9 @@ class Limits:
     seconds: float = 30.0
 
 
+DEFAULT_LIMITS = Limits()
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What an evaluation is about: the rules, how they split, the strings' numbers, the functions, the limits."""
@@ -44,12 +47,15 @@ class Engine(Protocol):
 
     def evaluate(self, sub: SubComponent) -> int:
         """Compute the least fixpoint of a sub-component from empty relations; return the number of rounds."""
+        ...
 
     def count(self, relation: str) -> int:
         """Return the number of rows of a relation."""
+        ...
 
     def rows(self, relation: str) -> list[Row]:
         """Return the rows of a relation, sorted."""
+        ...
 
     def clear(self, relations: Sequence[str]) -> None:
         """Empty the relations."""

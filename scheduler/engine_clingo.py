@@ -17,7 +17,7 @@ from typing import Any
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.clingo_text import ClingoText, fact_lines
 from schedulog.scheduler.driver import Statistics
-from schedulog.scheduler.engine import Limits, Row, Setting
+from schedulog.scheduler.engine import DEFAULT_LIMITS, Limits, Row, Setting
 from schedulog.scheduler.expression import postorder
 from schedulog.scheduler.functions import CallFailed, Calls
 from schedulog.scheduler.program import Aggregate, Compare, Const, Program, Rule
@@ -29,10 +29,12 @@ _MOST = 2**31 - 1
 class ClingoEvaluator(SetEvaluator):
     """Evaluates a program with clingo. Raises UsageError SL704 when clingo is not installed."""
 
-    def __init__(self, program: Program, limits: Limits = Limits()) -> None:
+    def __init__(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(program, limits)
         if importlib.util.find_spec("clingo") is None:
-            raise UsageError("SL704", "clingo is not installed", help="pip install clingo, or use the sqlite engine")
+            raise UsageError(
+                "SL704", "clingo is not installed", help="pip install clingo, or use the sqlite engine"
+            )
 
     def engine(self, calls: Calls) -> SetEngine:
         """Return the holder of one evaluation's rows."""
@@ -53,13 +55,17 @@ class ClingoEvaluator(SetEvaluator):
 
     def check_range(self, rows: dict[str, set[Row]]) -> None:
         numbers = [value for table in rows.values() for row in table for value in row]
-        numbers += [c.value for rule in self.program.rules for c in _constants(rule) if isinstance(c.value, int)]
+        numbers += [
+            c.value for rule in self.program.rules for c in _constants(rule) if isinstance(c.value, int)
+        ]
         if any(abs(value) > _MOST for value in numbers):
             raise _no_verdict("a number needs more than 32 bits", "use another engine")
 
     def check_sums(self, engine: SetEngine) -> None:
         """Refuse when some #sum of the model's numbers could have wrapped."""
-        if any(isinstance(item, Aggregate) and item.op == "sum" for r in self.program.rules for item in r.body):
+        if any(
+            isinstance(item, Aggregate) and item.op == "sum" for r in self.program.rules for item in r.body
+        ):
             tables = engine.tables.values()
             largest = max((abs(value) for table in tables for row in table for value in row), default=0)
             if largest * max(1, *(len(table) for table in tables)) ** 2 > _MOST:

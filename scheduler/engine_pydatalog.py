@@ -1,8 +1,8 @@
 """The reference engine: pyDatalog, for small graphs and for checking the default engine.
 
-pyDatalog loops for ever on some mutual recursion, so each question is about one relation; the other relations of its
-component are facts, and the questions repeat until no relation grows. It runs in a process of its own with a time
-limit.
+pyDatalog loops for ever on some recursive rules, so recursion never reaches it: each question is about one relation,
+what its rules read are facts, the relation itself included, and the questions repeat until no relation grows. It runs
+in a process of its own with a time limit.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from schedulog.errors import ScheduleError, UsageError
-from schedulog.scheduler.engine import Limits, Row, not_finished
+from schedulog.scheduler.engine import DEFAULT_LIMITS, Limits, Row, not_finished
 from schedulog.scheduler.expression import HIGHEST, LOWEST
 from schedulog.scheduler.functions import CallFailed, Calls
-from schedulog.scheduler.program import Aggregate, Program, Rule
+from schedulog.scheduler.program import Program, Rule
 from schedulog.scheduler.pydatalog_text import Question, ask_relation
 from schedulog.scheduler.set_engine import SetEngine, SetEvaluator
 from schedulog.scheduler.strata import SubComponent
@@ -34,7 +34,7 @@ class PydatalogEvaluator(SetEvaluator):
     Raises UsageError SL704 when pyDatalog is not installed.
     """
 
-    def __init__(self, program: Program, limits: Limits = Limits()) -> None:
+    def __init__(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(program, limits)
         if importlib.util.find_spec("pyDatalog") is None:
             raise UsageError(
@@ -42,7 +42,7 @@ class PydatalogEvaluator(SetEvaluator):
             )
         self._process = _Process(limits.seconds)
 
-    def __enter__(self) -> PydatalogEvaluator:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -70,39 +70,37 @@ class _PydatalogEngine(SetEngine):
         """Ask for each relation again until none grows; return how often all were asked."""
         for relation in sub.relations:
             self.tables[relation] |= self.stated(relation)
-        alone = len(sub.relations) == 1
-        once = alone and not (sub.recursive and any(isinstance(i, Aggregate) for r in sub.rules for i in r.body))
+        grown: Rule | None = None
         for rounds in range(1, self.limits.rounds + 1):
-            if not self.round(sub, once) or once:
+            grown = self.round(sub)
+            if grown is None or not sub.recursive:
                 return rounds
-        grown = sub.rules[0]
+        assert grown is not None
         raise self.unfinished(grown, f"after {self.limits.rounds} rounds")
 
-    def round(self, sub: SubComponent, once: bool) -> bool:
-        """Ask for every relation of a sub-component; say whether one grew."""
-        grew = False
+    def round(self, sub: SubComponent) -> Rule | None:
+        """Ask for every relation of a sub-component; return a rule of one that grew."""
+        grown: Rule | None = None
         for relation in sub.relations:
             rules = [rule for rule in sub.rules if rule.head.relation == relation]
             if rules:
-                rows = self.ask(relation, rules, sub, once)
-                grew |= not rows <= self.tables[relation]
+                rows = self.ask(relation, rules, sub)
+                if not rows <= self.tables[relation]:
+                    grown = rules[-1]
                 self.tables[relation] |= rows
                 if len(self.tables[relation]) > self.limits.rows:
                     raise self.unfinished(rules[-1], f"at {self.limits.rows} rows")
-        return grew
+        return grown
 
-    def ask(self, relation: str, rules: Sequence[Rule], sub: SubComponent, once: bool) -> set[Row]:
+    def ask(self, relation: str, rules: Sequence[Rule], sub: SubComponent) -> set[Row]:
         def rows_of(name: str, negated: bool) -> tuple[str, Sequence[Row]]:
             if negated and name in sub.negated:
                 return f"n_{name}", sorted(self.snapshots[name])
-            # A relation that reads itself is left to pyDatalog when nothing else is recursive.
-            prefix = "p" if once or name not in sub.relations else "s"
-            return f"{prefix}_{name}", sorted(self.tables[name])
+            return f"{'s' if name == relation else 'p'}_{name}", sorted(self.tables[name])
 
         declared = self.program.relations
-        known = sorted(self.tables[relation])
-        question = ask_relation(declared[relation], rules, known, declared, self.symbols, rows_of)
-        if not question.rules:
+        question = ask_relation(declared[relation], rules, declared, self.symbols, rows_of)
+        if not any(rule.startswith(f"{question.goal}(") for rule in question.rules):
             return set()
         return self.rows_in(self.process.ask(question, self.calls, rules), rules)
 
@@ -192,18 +190,23 @@ class _Process:
 
     def failed(self, calls: Calls, guilty: Rule, rules: Sequence[Rule], reason: str) -> ScheduleError:
         if calls.failure is None:
-            return self.no_answer(rules, f"it said: {reason}")
+            return _no_answer(rules, f"gave no answer for {rules[0].head.relation}", f"it said: {reason}")
         return calls.failure.error(guilty)
 
     def silent(self, rules: Sequence[Rule]) -> ScheduleError:
+        """Return the error for a process that ended, by its time limit or by itself."""
+        assert self.child is not None
+        code = self.child.wait()
         self.close()
-        return self.no_answer(rules, f"it is given {self.seconds:g} s for one relation, and was ended")
+        what = f"gave no answer in {self.seconds:g} s for {rules[0].head.relation}"
+        return _no_answer(rules, what, f"its process ended with code {code}")
 
-    def no_answer(self, rules: Sequence[Rule], reason: str) -> ScheduleError:
-        return ScheduleError(
-            "SL141",
-            f"pydatalog gave no answer in {self.seconds:g} s for {rules[0].head.relation}",
-            where=rules[0].place,
-            reason=reason,
-            help="this says nothing about the rules: use the sqlite engine, or a smaller graph",
-        )
+
+def _no_answer(rules: Sequence[Rule], what: str, reason: str) -> ScheduleError:
+    return ScheduleError(
+        "SL141",
+        f"pydatalog {what}",
+        where=rules[0].place,
+        reason=reason,
+        help="this says nothing about the rules: use the sqlite engine, or a smaller graph",
+    )

@@ -17,7 +17,15 @@ from typing import Protocol, runtime_checkable
 
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.driver import evaluate
-from schedulog.scheduler.engine import Functions, Limits, Row, Setting, arithmetic_failed, not_finished
+from schedulog.scheduler.engine import (
+    DEFAULT_LIMITS,
+    Functions,
+    Limits,
+    Row,
+    Setting,
+    arithmetic_failed,
+    not_finished,
+)
 from schedulog.scheduler.functions import ARITHMETIC, Calls, check_functions
 from schedulog.scheduler.model import Model
 from schedulog.scheduler.program import Program, Rule
@@ -32,7 +40,7 @@ Facts = Mapping[str, Iterable[Row]]
 class CompiledProgram:
     """A program ready to be evaluated on many graphs. `symbols` holds the strings of its rules."""
 
-    def __init__(self, program: Program, limits: Limits = Limits()) -> None:
+    def __init__(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> None:
         self.program = program
         self.limits = limits
         self.symbols = Symbols()
@@ -43,7 +51,9 @@ class CompiledProgram:
         """Return a new evaluator with a connection of its own."""
         return Evaluator(self.program, self.strata, self.code, self.symbols, self.limits)
 
-    def evaluate(self, facts: Facts, functions: Functions | None = None, symbols: Symbols | None = None) -> Model:
+    def evaluate(
+        self, facts: Facts, functions: Functions | None = None, symbols: Symbols | None = None
+    ) -> Model:
         """Evaluate one graph with this thread's evaluator; see `Evaluator.evaluate`."""
         evaluator: Evaluator | None = getattr(self._local, "evaluator", None)
         if evaluator is None:
@@ -51,7 +61,7 @@ class CompiledProgram:
         return evaluator.evaluate(facts, functions, symbols)
 
 
-def compile_program(program: Program, limits: Limits = Limits()) -> CompiledProgram:
+def compile_program(program: Program, limits: Limits = DEFAULT_LIMITS) -> CompiledProgram:
     """Compile a checked program for SQLite, once for all graphs. Raises RuleError SL110 for an unbound variable."""
     return CompiledProgram(program, limits)
 
@@ -70,7 +80,9 @@ class Evaluator:
         self.database = _SqliteDatabase(program, code, symbols, limits)
         self.generation = 0
 
-    def evaluate(self, facts: Facts, functions: Functions | None = None, symbols: Symbols | None = None) -> Model:
+    def evaluate(
+        self, facts: Facts, functions: Functions | None = None, symbols: Symbols | None = None
+    ) -> Model:
         """Return the well-founded model over `facts`: rows of integers by relation.
 
         `symbols` numbers the strings of the facts: a fork of `self.symbols`, or that table itself. Rows given for a
@@ -106,7 +118,9 @@ def load_model(model: Model) -> RuleMatches:
     database.calls.restart(model.functions)
     database.cursor.execute("BEGIN")
     for name in code.tables:
-        database.insert(name, model.rows(name) if model.program.relations[name].arity else [(0,)] * model.count(name))
+        database.insert(
+            name, model.rows(name) if model.program.relations[name].arity else [(0,)] * model.count(name)
+        )
     for name in code.snapshots:
         database.keep_snapshot(name)
     database.end()
@@ -119,6 +133,7 @@ class RuleMatches(Protocol):
 
     def matches(self, rule: Rule) -> list[Row]:
         """Return the head of every match of a rule's body, once for each match."""
+        ...
 
 
 class _Source:
@@ -196,7 +211,9 @@ class _SqliteDatabase:
         self.cursor.execute("BEGIN")
         self.given = {}
         for relation in self.counts:
-            if self.counts[relation] and (relation in self.derived or relation in self.stale or relation in given):
+            if self.counts[relation] and (
+                relation in self.derived or relation in self.stale or relation in given
+            ):
                 self.clear((relation,))
         for relation in sorted(self.stale | set(given)):
             self.load(relation, given.get(relation, ()))
@@ -208,7 +225,9 @@ class _SqliteDatabase:
     def load(self, relation: str, rows: Sequence[Row]) -> None:
         """Set the given rows of a relation. Raises UsageError SL702 for rows that do not fit it."""
         if relation not in self.counts:
-            raise UsageError("SL702", f"no relation is called {relation}", help="load only declared relations")
+            raise UsageError(
+                "SL702", f"no relation is called {relation}", help="load only declared relations"
+            )
         if not self.program.relations[relation].arity:
             rows = [(0,)] if rows else []
         if relation in self.derived:

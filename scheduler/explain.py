@@ -8,7 +8,8 @@ Gallo, Longo, Pallottino and Nguyen, Discrete Applied Mathematics 42, 1993). The
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from schedulog.errors import UsageError
@@ -65,7 +66,7 @@ class Explainer:
         symbols: Symbols,
         functions: Functions,
         rows: Rows,
-        given: Mapping[str, Set[Row]],
+        given: Mapping[str, AbstractSet[Row]],
     ) -> None:
         self.program = program
         self.symbols = symbols
@@ -74,7 +75,10 @@ class Explainer:
         self.matcher = Matcher(program, symbols, functions, rows, rows)
         self.derived = {rule.head.relation for rule in program.rules if rule.body}
         self.stated = {
-            (rule.head.relation, tuple(self.matcher.constant(t) for t in rule.head.terms if isinstance(t, Const))): rule
+            (
+                rule.head.relation,
+                tuple(self.matcher.constant(t) for t in rule.head.terms if isinstance(t, Const)),
+            ): rule
             for rule in program.rules
             if not rule.body
         }
@@ -150,7 +154,7 @@ class Explainer:
     def fact(self, atom: Atom, values: Values) -> Fact:
         return atom.relation, tuple(self.matcher.term(term, values) for term in atom.terms)
 
-    def measure(self, ways: list[_Way], atoms: Set[Fact]) -> _Heights:
+    def measure(self, ways: list[_Way], atoms: AbstractSet[Fact]) -> _Heights:
         """Give every atom that follows its least height."""
         found = _Heights({atom: 0 for atom in sorted(atoms) if self.is_fact(atom)})
         missing = [len(way.needs) for way in ways]
@@ -221,7 +225,9 @@ class Explainer:
         """Write a comparison or an aggregate with the values it had."""
         shown = {name: self.symbols.value(value, kind) for name, value, kind in self.typed(rule, values)}
         if isinstance(item, Compare):
-            calls = any(isinstance(part, Call) for side in (item.left, item.right) for part in postorder(side))
+            calls = any(
+                isinstance(part, Call) for side in (item.left, item.right) for part in postorder(side)
+            )
             left, right = substituted(item.left, shown), substituted(item.right, shown)
             filled = Compare(item.op, left, right, item.place)
             return Condition("function" if calls else "comparison", format_item(filled))

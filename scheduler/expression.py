@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from schedulog.scheduler.program import Aggregate, Arithmetic, BodyItem, Call, Compare, Const, Expr, Literal_, Var
+from schedulog.scheduler.program import (
+    Aggregate,
+    Arithmetic,
+    BodyItem,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Literal_,
+    Var,
+)
 
 T = TypeVar("T")
 

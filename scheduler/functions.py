@@ -119,4 +119,3 @@ def check_functions(declared: Mapping[str, Function], given: Functions) -> None:
             reason="the rules declare them with .function",
             help="pass a mapping from name to a callable of ints that returns an int",
         )
-

@@ -5,12 +5,24 @@ Meaning never depends on the order in which a body is written; this is where a f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.expression import inner_names, is_simple, item_names, names_of, outer_names
-from schedulog.scheduler.program import Aggregate, Atom, BodyItem, Compare, Const, Expr, Literal_, Relation, Rule, Var
+from schedulog.scheduler.program import (
+    Aggregate,
+    Atom,
+    BodyItem,
+    Compare,
+    Const,
+    Expr,
+    Literal_,
+    Relation,
+    Rule,
+    Var,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,9 @@ def order_rule(
 
 def _best_start(rule: Rule, relations: Mapping[str, Relation]) -> tuple[Step, ...]:
     """Try each positive atom as the first; prefer no cross product, then constants, then few extra indexes."""
-    starts = [i for i, item in enumerate(rule.body) if isinstance(item, Literal_) and not item.negated]
+    starts: list[int | None] = [
+        i for i, item in enumerate(rule.body) if isinstance(item, Literal_) and not item.negated
+    ]
     plans = [_Ordering(rule, rule.body, relations, frozenset()).run(start) for start in starts or [None]]
     return min(plans, key=_start_cost)
 
@@ -94,7 +108,7 @@ class _Ordering:
     """One greedy ordering of one body."""
 
     def __init__(
-        self, rule: Rule, body: Sequence[BodyItem], relations: Mapping[str, Relation], known: Set[str]
+        self, rule: Rule, body: Sequence[BodyItem], relations: Mapping[str, Relation], known: AbstractSet[str]
     ) -> None:
         self.rule = rule
         self.relations = relations

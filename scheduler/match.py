@@ -11,7 +11,18 @@ from functools import cache
 from schedulog.scheduler.engine import Functions, Row
 from schedulog.scheduler.expression import calculate, fold, holds
 from schedulog.scheduler.join_order import Absent, Bind, Fold, Scan, Step, Test, order_rule
-from schedulog.scheduler.program import Aggregate, Arithmetic, Atom, Call, Const, Expr, Program, Rule, Term, Var
+from schedulog.scheduler.program import (
+    Aggregate,
+    Arithmetic,
+    Atom,
+    Call,
+    Const,
+    Expr,
+    Program,
+    Rule,
+    Term,
+    Var,
+)
 from schedulog.scheduler.symbols import Symbols
 
 Values = Mapping[str, int]
@@ -134,7 +145,9 @@ class Matcher:
 
     def aggregate(self, part: Aggregate, steps: Sequence[Step], values: Values) -> int | None:
         """Return the value of an aggregate, None for the least or most of nothing."""
-        found = {tuple(self.term(term, inner) for term in part.terms) for inner in self.solutions(steps, values)}
+        found = {
+            tuple(self.term(term, inner) for term in part.terms) for inner in self.solutions(steps, values)
+        }
         if part.op == "count":
             return len(found)
         if part.op == "sum":

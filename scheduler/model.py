@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Protocol
 
@@ -20,6 +21,7 @@ class RowSource(Protocol):
 
     def rows(self, relation: str) -> list[Row]:
         """Return the rows of a relation, sorted."""
+        ...
 
 
 class Model:
@@ -36,7 +38,7 @@ class Model:
         counts: dict[str, int],
         functions: Functions,
         statistics: Statistics,
-        given: Mapping[str, Set[Row]],
+        given: Mapping[str, AbstractSet[Row]],
     ) -> None:
         self.program = program
         self.symbols = symbols

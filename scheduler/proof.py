@@ -52,7 +52,7 @@ class Proof:
     def walk(self) -> Iterator[Proof]:
         """Yield every proof of the tree once, this one first."""
         seen: set[int] = set()
-        stack = [self]
+        stack: list[Proof] = [self]
         while stack:
             proof = stack.pop()
             if id(proof) not in seen:
@@ -110,7 +110,9 @@ class _Page:
             return f"{atom}  [{f'{part.rule}, {part.place}' if part.rule else 'given'}]"
         if self.opens(part, depth):
             return f"{atom}  [{part.rule}, {part.place}]"
-        return f"{atom}  [see {self.number(part)}]" if id(part) not in self.shown else f"{atom}  [shown above]"
+        return (
+            f"{atom}  [see {self.number(part)}]" if id(part) not in self.shown else f"{atom}  [shown above]"
+        )
 
     def number(self, proof: Proof) -> int:
         if id(proof) not in self.numbers:

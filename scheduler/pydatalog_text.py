@@ -41,15 +41,12 @@ class Question:
 def ask_relation(
     relation: Relation,
     rules: Sequence[Rule],
-    known: Sequence[Row],
     relations: Mapping[str, Relation],
     symbols: Symbols,
     rows_of: RowsOf,
 ) -> Question:
-    """Return the question for all rows of a relation; `known` are rows it has besides those of its rules."""
+    """Return the question for the rows that some rules, all for `relation`, derive in one step."""
     question = Question(f"p_{relation.name}", max(1, relation.arity))
-    if known:
-        question.facts[question.goal] = list(known)
     for i, rule in enumerate(rules):
         _RuleWriter(question, rule, i, symbols, rows_of).write(order_rule(rule, relations))
     return question
@@ -122,7 +119,7 @@ class _RuleWriter:
 
     def scan(self, atom: Atom, body: _Body) -> _Body:
         name, rows = self.rows_of(atom.relation, False)
-        if not rows and name != self.question.goal:
+        if not rows:
             raise _Never
         return self.literal("", name, rows, atom, body)
 
@@ -174,7 +171,9 @@ class _RuleWriter:
                 return self.term(part, body)
             name = self.called(part.function if isinstance(part, Call) else _operator(part))
             # Arguments that are all numbers would be computed while the text is read.
-            given = [argument if argument.startswith("V") else self.named(argument, body) for argument in inner]
+            given = [
+                argument if argument.startswith("V") else self.named(argument, body) for argument in inner
+            ]
             return self.named(f"{name}({','.join(given)})", body)
 
         return fold(expr, combine)
@@ -199,9 +198,7 @@ class _RuleWriter:
             written = True
         return self.with_result(step, body, name, group, written)
 
-    def with_result(
-        self, step: Fold, body: _Body, name: str, group: list[str], written: bool
-    ) -> list[_Body]:
+    def with_result(self, step: Fold, body: _Body, name: str, group: list[str], written: bool) -> list[_Body]:
         part = step.aggregate
         found: list[_Body] = []
         if written:

@@ -26,12 +26,17 @@ class Worker:
     def run(self) -> None:
         """Answer until the source ends."""
         for line in self.source:
-            self.failure = ""
-            try:
-                rows = self.answer(json.loads(line))
-            except Exception as error:
-                self.failure = self.failure or f"{type(error).__name__}: {error}"
-            self.send({"failed": self.failure} if self.failure else {"rows": rows})
+            self.send(self.reply(line))
+
+    def reply(self, line: str) -> dict[str, Any]:
+        """Return the answer to one question, or why there is none."""
+        self.failure = ""
+        rows: list[list[int]] = []
+        try:
+            rows = self.answer(json.loads(line))
+        except Exception as error:  # noqa: BLE001 - pyDatalog may raise anything, and this process must answer
+            self.failure = self.failure or f"{type(error).__name__}: {error}"
+        return {"failed": self.failure} if self.failure else {"rows": rows}
 
     def send(self, message: dict[str, Any]) -> None:
         self.target.write(json.dumps(message) + "\n")
@@ -44,7 +49,9 @@ class Worker:
         functions = {name: pyDatalog._pyD_decorator(self.function(name)) for name in names}
         for name, rows in question["facts"].items():
             for row in rows:
-                pyEngine.assert_(pyEngine.Clause(pyEngine.Literal(name, [pyEngine.Const(v) for v in row]), []))
+                pyEngine.assert_(
+                    pyEngine.Clause(pyEngine.Literal(name, [pyEngine.Const(v) for v in row]), [])
+                )
         pyParser.load("\n".join(question["rules"]), newglobals=functions)
         columns = ",".join(f"A{i}" for i in range(question["width"]))
         answer = pyParser.ask(f"{question['goal']}({columns})")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schedulog.errors import UsageError
 from schedulog.scheduler.driver import Statistics, evaluate
-from schedulog.scheduler.engine import Functions, Limits, Row, Setting
+from schedulog.scheduler.engine import DEFAULT_LIMITS, Functions, Limits, Row, Setting
 from schedulog.scheduler.expression import HIGHEST, LOWEST
 from schedulog.scheduler.functions import Calls, check_functions
 from schedulog.scheduler.model import Model
@@ -21,7 +21,7 @@ Facts = Mapping[str, Iterable[Row]]
 class SetEvaluator:
     """Evaluates one program on graphs, with the engine that `engine` makes."""
 
-    def __init__(self, program: Program, limits: Limits = Limits()) -> None:
+    def __init__(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> None:
         self.program = program
         self.limits = limits
         self.strata: Strata = stratify(program)
@@ -77,7 +77,9 @@ class SetEngine:
         """Set the given rows of a relation. Raises UsageError SL702 for rows that do not fit it."""
         declared = self.program.relations.get(relation)
         if declared is None:
-            raise UsageError("SL702", f"no relation is called {relation}", help="load only declared relations")
+            raise UsageError(
+                "SL702", f"no relation is called {relation}", help="load only declared relations"
+            )
         if any(not _fits(row, declared.arity) for row in rows):
             raise UsageError("SL702", f"rows of {relation} do not fit its {declared.arity} integer columns")
         self.given[relation] = {tuple(row) or (0,) for row in rows}

@@ -70,7 +70,8 @@ class SqlCompiler:
             self.snapshots,
             tuple(self.sub(sub) for sub in strata.subs),
             rows_of(
-                (rule for rule in program.rules if not rule.body and rule.head.relation not in derived), symbols
+                (rule for rule in program.rules if not rule.body and rule.head.relation not in derived),
+                symbols,
             ),
         )
 

@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 
 from schedulog.scheduler.expression import fold
 from schedulog.scheduler.join_order import Absent, Bind, Fold, Scan, Step, Test
-from schedulog.scheduler.program import Aggregate, Arithmetic, Atom, Call, Compare, Const, Expr, Rule, Term, Var
+from schedulog.scheduler.program import (
+    Aggregate,
+    Arithmetic,
+    Atom,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Rule,
+    Term,
+    Var,
+)
 from schedulog.scheduler.symbols import Symbols
 
 Lookup = Callable[[str, bool, tuple[int, ...]], str]

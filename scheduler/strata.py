@@ -106,9 +106,7 @@ def _reads(rules: Iterable[Rule], *, positive_only: bool) -> set[str]:
 
 
 def _negated(rules: Iterable[Rule]) -> set[str]:
-    return {
-        literal.atom.relation for rule in rules for literal, _ in literals(rule.body) if literal.negated
-    }
+    return {literal.atom.relation for rule in rules for literal, _ in literals(rule.body) if literal.negated}
 
 
 def strong_components(names: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[tuple[T, ...]]:
@@ -126,7 +124,7 @@ class _Tarjan(Generic[T]):
     """The state of one search for components."""
 
     def __init__(self, reads: Callable[[T], Iterable[T]]) -> None:
-        self.reads = reads
+        self.reads: Callable[[T], Iterable[T]] = reads
         self.found: list[tuple[T, ...]] = []
         self._number: dict[T, int] = {}
         self._low: dict[T, int] = {}

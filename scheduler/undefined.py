@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from schedulog.errors import ScheduleError
 from schedulog.scheduler.engine import Engine, Row, Setting
@@ -13,7 +14,7 @@ from schedulog.scheduler.strata import Component, strong_components
 from schedulog.scheduler.symbols import Decode, decoder
 
 Atom = tuple[str, Row]
-Estimate = Mapping[str, Set[Row]]
+Estimate = Mapping[str, AbstractSet[Row]]
 
 _SHOWN = 10
 _EXPLORED = 20_000
@@ -74,7 +75,9 @@ class _Search:
         """Return the links of a shortest cycle with a negation, among the atoms explored."""
         for atom in atoms[:_EXPLORED]:
             self.from_atom(atom)
-        parts = strong_components(sorted(self.links), lambda atom: {link.target for link in self.from_atom(atom)})
+        parts = strong_components(
+            sorted(self.links), lambda atom: {link.target for link in self.from_atom(atom)}
+        )
         best: list[_Link] = []
         starts = 0
         for part in sorted(parts, key=lambda part: (len(part), part)):
@@ -88,10 +91,10 @@ class _Search:
                     best = found
         return best
 
-    def negations(self, atom: Atom, inside: Set[Atom]) -> bool:
+    def negations(self, atom: Atom, inside: AbstractSet[Atom]) -> bool:
         return any(link.negated and link.target in inside for link in self.from_atom(atom))
 
-    def cycle_through(self, start: Atom, inside: Set[Atom]) -> list[_Link]:
+    def cycle_through(self, start: Atom, inside: AbstractSet[Atom]) -> list[_Link]:
         """Return a shortest walk from `start` back to it that passes a negation (breadth first)."""
         came: dict[tuple[Atom, bool], tuple[tuple[Atom, bool], _Link]] = {}
         queue = deque([(start, False)])
@@ -124,7 +127,9 @@ class _Search:
             if not isinstance(item, Literal_) or item.atom.relation not in self.undefined:
                 continue
             terms = item.atom.terms
-            bound = tuple(i for i, term in enumerate(terms) if not isinstance(term, Var) or term.name in values)
+            bound = tuple(
+                i for i, term in enumerate(terms) if not isinstance(term, Var) or term.name in values
+            )
             key = tuple(self.matcher.term(terms[i], values) for i in bound)
             for row in self.open_rows.matching(item.atom.relation, bound, key):
                 yield (item.atom.relation, row), item.negated
