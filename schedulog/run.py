@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,9 +18,15 @@ from schedulog.facts.node import Node
 from schedulog.runtimes import default_device, open_device
 from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
+from schedulog.scheduler.database import memory_database, save
 from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
 from schedulog.scheduler.load import load_program
+from schedulog.scheduler.names import Names
 from schedulog.scheduler.program import Program
+from schedulog.scheduler.proof import Proof
+from schedulog.scheduler.queries import ask
+from schedulog.scheduler.question import names, why
+from schedulog.scheduler.record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
 
@@ -48,7 +56,9 @@ def _graph(what: Graph | Node | Sequence[Node]) -> Graph:
         return what
     nodes = [what] if isinstance(what, Node) else list(what)
     if not nodes or not all(isinstance(n, Node) for n in nodes):
-        raise UsageError("SL704", f"cannot schedule {type(what).__name__}", help="give a Graph, a Node, or some Nodes")
+        raise UsageError(
+            "SL704", f"cannot schedule {type(what).__name__}", help="give a Graph, a Node, or some Nodes"
+        )
     return graph_of(nodes)
 
 
@@ -59,7 +69,9 @@ def _built_in(packs: tuple[str, ...], engine: str, disable: tuple[str, ...]) -> 
 
 def _scheduler(packs: tuple[str | Path, ...], engine: str, disable: tuple[str, ...]) -> Scheduler:
     """Packs that come with schedulog are compiled once a process; files may change, so they are read each time."""
-    named = tuple(p for p in packs if isinstance(p, str) and not p.endswith(".dl") and "/" not in p and "\\" not in p)
+    named = tuple(
+        p for p in packs if isinstance(p, str) and not p.endswith(".dl") and "/" not in p and "\\" not in p
+    )
     if len(named) == len(packs):
         return _built_in(named, engine, disable)
     return Scheduler(load_program(packs, disable=disable), engine)
@@ -69,16 +81,23 @@ class Run:
     """The result of scheduling one graph.
 
     `program` is the rule set, `decisions` what it derived, `schedule` the kernels in order with their buffers.
+    `timings` holds, by device, the seconds of each kernel in the last execution that measured them.
     """
 
     def __init__(
-        self, program: Program, engine: str, options: Mapping[str, int], decisions: Decisions, schedule: Schedule
+        self,
+        program: Program,
+        engine: str,
+        options: Mapping[str, int],
+        decisions: Decisions,
+        schedule: Schedule,
     ) -> None:
         self.program = program
         self.engine = engine
         self.options = options
         self.decisions = decisions
         self.schedule = schedule
+        self.timings: dict[str, list[float]] = {}
         self._loaded: dict[str, DeviceProgram] = {}
 
     @property
@@ -113,7 +132,48 @@ class Run:
         `inputs` gives the contents of `graph.inputs` by name; `device` is a name from `schedulog devices` (default: c
         where there is a compiler, else numpy); `times` receives seconds per kernel. Raises DeviceError and GraphError.
         """
-        program = self.load(device)
+        name = device or default_device()
+        program = self.load(name)
         memory = allocate(self.schedule, inputs or {})
+        before = len(times or ())
         program.run(memory, self.schedule.variables, times)
+        if times is not None:
+            self.timings[name] = times[before:]
         return fetch(self.schedule, memory)
+
+    @property
+    def record(self) -> RunRecord:
+        """What is saved of this run."""
+        return RunRecord(self.program, self.engine, self.options, self.decisions, self.schedule, self.timings)
+
+    def save(self, path: str | os.PathLike[str], *, append: bool = False) -> None:
+        """Write everything that was decided to a SQLite file, described in docs/schema.md; whole or not at all.
+
+        `append` keeps the runs that are in the file. Raises DatabaseError.
+        """
+        save(self.record, path, append=append)
+
+    def sql(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a SELECT, or a query by its name (`run.sql("kernels")`), on what was decided.
+
+        `values` are the query's parameters. The database is made once, in memory. Raises DatabaseError.
+        """
+        return ask(self.database, query, values).rows
+
+    @cached_property
+    def database(self) -> sqlite3.Connection:
+        """The database of this run, in memory, with the times of the executions before it was first asked for."""
+        return memory_database(self.record)
+
+    def why(self, fact: str) -> Proof:
+        """Why a fact holds: `realize(n12)`, or `realize("conv1")` with a node's label; `_` stands for any value.
+
+        `run.names` spells the proof: `print(run.why("realize(n12)").render(run.names.atom))`.
+        Raises UsageError SL710 to SL715.
+        """
+        return why(self.decisions, fact)
+
+    @property
+    def names(self) -> Names:
+        """Writes derived rows in the user's words."""
+        return names(self.decisions)

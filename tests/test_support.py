@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
@@ -52,11 +52,19 @@ def model_of(program: Program, edges: list[tuple[int, int]], starts: list[int]) 
     return compile_program(program).evaluate({"edge": edges, "start": [(s,) for s in starts]})
 
 
+@dataclass
+class Held:
+    kept: dict[str, list[tuple[int, ...]]]
+
+    def rows(self, relation: str) -> list[tuple[int, ...]]:
+        return self.kept[relation]
+
+
 def copied(model: Model) -> Model:
     """The same model as another engine would hand it over: rows, and nothing else."""
     counts = {name: model.count(name) for name in model.program.relations}
-    source = SimpleNamespace(rows={name: model.rows(name) for name in counts}.__getitem__)
-    return Model(model.program, model.symbols, source, counts, model.functions, model.statistics, {})
+    held = Held({name: model.rows(name) for name in counts})
+    return Model(model.program, model.symbols, held, counts, model.functions, model.statistics, {})
 
 
 def test_every_rule_of_a_row_is_named(program: Program) -> None:

@@ -1,0 +1,54 @@
+"""A scheduler for tensor graphs whose decisions are Datalog rules.
+
+    import schedulog
+    run = schedulog.schedule(schedulog.load("model.onnx"))
+    outputs = run.execute({"input": array})
+    run.save("run.db")
+
+Names are loaded when they are first used: importing the package does nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from schedulog.errors import SchedulogError
+    from schedulog.facts.graph import Graph
+    from schedulog.load import load
+    from schedulog.run import Run, schedule
+    from schedulog.tensor import Tensor
+
+    __version__: str
+
+__all__ = ["Graph", "Run", "SchedulogError", "Tensor", "__version__", "load", "schedule"]
+
+_HOMES = {
+    "Graph": "schedulog.facts.graph",
+    "Run": "schedulog.run",
+    "SchedulogError": "schedulog.errors",
+    "Tensor": "schedulog.tensor",
+    "load": "schedulog.load",
+    "schedule": "schedulog.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("schedulog")
+        except PackageNotFoundError:
+            return "0+unknown"
+    if name not in _HOMES:
+        raise AttributeError(f"module 'schedulog' has no attribute {name!r}")
+    # `schedulog.load` is also a module; the name must go on meaning the function once that module is imported.
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,101 @@
+"""Graphs from files: ONNX models, graph files and recorded scheduling calls, told apart by the end of their name."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from numpy.typing import NDArray
+
+from schedulog.errors import GraphError
+from schedulog.facts.graph import Graph
+from schedulog.facts.json_format import read_graph
+from schedulog.facts.record import read_record
+
+SUFFIXES: Final = (".onnx", ".json", ".jsonl", ".jsonl.gz")
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    dims: Mapping[str, int] = _NOTHING,
+    constants: Mapping[str, NDArray[Any]] = _NOTHING,
+) -> Graph:
+    """The graph in a file: `model.onnx`, `graph.json`, or `calls.jsonl.gz#12`, the call on line 12 (from 0).
+
+    `dims` gives sizes to the symbolic dims of an ONNX model, `constants` fixes inputs of one to values.
+
+    Raises GraphError: SL250 a file that cannot be read, SL251 a kind of file that is not known, SL252 no such line,
+    SL253 a record that is not one, SL254 `dims` or `constants` for another kind of file; and what the readers raise.
+    """
+    name, _, line = os.fspath(path).partition("#")
+    suffix = next((s for s in SUFFIXES if name.lower().endswith(s)), "")
+    if not suffix:
+        raise GraphError("SL251", f"cannot tell what kind of graph {name} is", where=name,
+                         help=f"known are names that end in {', '.join(SUFFIXES)}")  # fmt: skip
+    if line and not suffix.startswith(".jsonl"):
+        raise GraphError("SL252", f"`#{line}` picks a line of a record, which {name} is not", where=name)
+    if not Path(name).is_file():
+        raise GraphError("SL250", f"no file {name}", where=name)
+    if suffix == ".onnx":
+        from schedulog.facts.onnx_reader import read_onnx
+
+        return read_onnx(name, dims=dims, constants=constants)
+    if dims or constants:
+        raise GraphError("SL254", "only ONNX models have dims to bind and inputs to fix", where=name)
+    return read_graph(_text(name), name) if suffix == ".json" else _recorded(name, line)
+
+
+def _text(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise _unreadable(name, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(name, f"byte {error.start} is not UTF-8") from error
+
+
+def _unreadable(name: str, reason: str) -> GraphError:
+    return GraphError("SL250", f"cannot read {name}", where=name, reason=reason)
+
+
+def _recorded(name: str, line: str) -> Graph:
+    if line and not re.fullmatch(r"\d+", line):
+        raise GraphError(
+            "SL252", f"`#{line}` is no line of a record", where=name, help=f"{name}#0 is the first"
+        )
+    wanted = int(line or 0)
+    where = f"{name}#{wanted}"
+    try:
+        record = json.loads(_line(name, wanted))
+        if not isinstance(record, dict):
+            raise GraphError("SL253", "a recorded call is a JSON object", where=where)
+        return read_record(record, where).graph
+    except json.JSONDecodeError as error:
+        raise GraphError("SL253", "the line is not JSON", where=where, reason=error.msg) from error
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise GraphError("SL253", "the line is no recorded scheduling call", where=where,
+                         reason=f"{type(error).__name__}: {error}") from error  # fmt: skip
+
+
+def _line(name: str, wanted: int) -> str:
+    count = 0
+    try:
+        with gzip.open(name) if name.lower().endswith(".gz") else open(name, "rb") as file:
+            for count, line in enumerate(file, 1):
+                if count == wanted + 1:
+                    return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _unreadable(name, f"byte {error.start} of line {wanted} is not UTF-8") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(name, str(error)) from error
+    raise GraphError("SL252", f"{name} has {count} lines, no line {wanted}", where=name,
+                     help=f"{name}#0 is the first")  # fmt: skip
