@@ -34,7 +34,7 @@ def evaluate(
     sizes by name; others have the value they are bound to. BUFFER is the memory's contents, ASSIGN its second
     source, CONTIGUOUS and COPY their source. A reduction over values too large to hold is done slice by slice.
 
-    Raises DeviceError: SL510 a buffer without contents, SL520 an op undefined for its dtype, SL521 a view out
+    Raises DeviceError: SL530 a buffer without contents, SL520 an op undefined for its dtype, SL521 a view out
     of bounds; GraphError (SL220) for a variable without a value.
     """
     with np.errstate(all="ignore"):
@@ -104,7 +104,7 @@ def _leaf(n: Node, variables: Values) -> Array:
         case Op.BUFFER if n.arg.array is not None:
             return n.arg.array  # type: ignore[no-any-return]
         case Op.BUFFER:
-            raise DeviceError("SL510", f"no contents for {n.arg!r}", help="give its contents as an input")
+            raise DeviceError("SL530", f"no contents for {n.arg!r}", help="give its contents as an input")
         case _:
             raise DeviceError("SL520", f"{n.op} has no value", where=n.label)
 
@@ -122,12 +122,12 @@ def _window(n: Node, source: Array, variables: Values) -> Array:
 def contents(graph: Graph, inputs: Mapping[str, Array]) -> dict[Node, Array]:
     """The flat value of each BUFFER node before the call: an input's by its name, else the buffer's own.
 
-    Raises DeviceError: SL510 an input is missing, SL511 its shape or dtype is wrong, SL512 unknown name.
+    Raises DeviceError: SL530 an input is missing, SL531 its shape or dtype is wrong, SL532 unknown name.
     """
     unknown = [name for name in inputs if name not in graph.inputs]
     if unknown:
         known = ", ".join(graph.inputs) or "none"
-        raise DeviceError("SL512", f"no input `{unknown[0]}`", where=graph.name, help=f"inputs are: {known}")
+        raise DeviceError("SL532", f"no input `{unknown[0]}`", where=graph.name, help=f"inputs are: {known}")
     by_buffer = {b: _input(name, b, graph, inputs) for name, b in graph.inputs.items()}
     found: dict[Node, Array] = {}
     for n in graph.nodes:
@@ -142,12 +142,12 @@ def _input(name: str, memory: Buffer, graph: Graph, inputs: Mapping[str, Array])
     if name not in inputs:
         if memory.array is not None:
             return memory.array
-        raise DeviceError("SL510", f"input `{name}` is missing", where=graph.name)
+        raise DeviceError("SL530", f"input `{name}` is missing", where=graph.name)
     value, shape = np.asarray(inputs[name]), graph.input_shapes.get(name)
     fits = value.size == memory.size if shape is None else value.shape == tuple(shape)
     if not fits or value.dtype != memory.dtype.to_numpy():
         expected = f"{memory.dtype}{list(shape) if shape is not None else [memory.size]}"
-        raise DeviceError("SL511", f"input `{name}` is {value.dtype}{list(value.shape)}, not {expected}",
+        raise DeviceError("SL531", f"input `{name}` is {value.dtype}{list(value.shape)}, not {expected}",
                           where=graph.name)  # fmt: skip
     return flattened(value)
 

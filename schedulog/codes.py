@@ -31,6 +31,22 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL119": "an unknown rule id",
         "SL150": "a variable that is used once",
         "SL151": "a relation that is declared and never used",
+        # Graph operations and graph files.
+        "SL215": "an axis or index that does not exist",
+        "SL216": "a number that does not fit its dtype",
+        "SL217": "an integer to a negative integer power",
+        "SL218": "an index that is not basic indexing",
+        "SL219": "data that is no array, or no single number",
+        "SL230": "a graph file that is not JSON or not a graph",
+        "SL231": "a node whose source is not defined before it",
+        "SL232": "a field of a graph file that is missing, unknown or wrong",
+        "SL233": "a graph file of a later version",
+        # Evaluation and inputs.
+        "SL520": "an operation that has no meaning for its dtype",
+        "SL521": "a view that leaves its memory",
+        "SL530": "memory whose contents are not given",
+        "SL531": "an input of the wrong shape or dtype",
+        "SL532": "an input the graph does not have",
     }
 )
 

@@ -85,10 +85,14 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         return f"<Tensor {self.dtype}{list(self.shape)} {self.node.op}>"
 
-    def realize(self, device: str | None = None) -> Tensor:
-        """Compute the value now and keep it; the tensor itself. Raises ScheduleError, CodegenError, DeviceError."""
-        if not self.owner or self.node.base.op is not Op.BUFFER:
-            compute([self], device=device)
+    def realize(self, *others: Tensor, device: str | None = None) -> Tensor:
+        """Compute the value now, with those of `others` in one schedule, and keep it; the tensor itself.
+
+        Raises ScheduleError, CodegenError, DeviceError.
+        """
+        lazy = [t for t in (self, *others) if not t.owner or t.node.base.op is not Op.BUFFER]
+        if lazy:
+            compute(lazy, device=device)
         return self
 
     def settle(self, value: NDArray[Any] | None) -> None:

@@ -259,7 +259,7 @@ def test_given_values_are_not_computed() -> None:
     assert evaluate([total, total], {unknown: ints(1, 2)})[1].tolist() == [2, 4]
     with pytest.raises(DeviceError) as caught:
         evaluate([total], {})
-    assert caught.value.code == "SL510"
+    assert caught.value.code == "SL530"
 
 
 def test_bound_variables_are_values_and_sizes() -> None:
@@ -279,10 +279,10 @@ def test_inputs_are_checked() -> None:
     graph = graph_of([build.alu(Op.NEG, x)], inputs={"x": memory}, input_shapes={"x": (2, 2)})
     assert reference(graph, {"x": np.ones((2, 2), np.float32)})["out0"].tolist() == [[-1, -1], [-1, -1]]
     for inputs, code in [
-        ({}, "SL510"),
-        ({"x": np.ones((4,), np.float32)}, "SL511"),
-        ({"x": np.ones((2, 2))}, "SL511"),
-        ({"x": np.ones((2, 2), np.float32), "y": np.ones(1)}, "SL512"),
+        ({}, "SL530"),
+        ({"x": np.ones((4,), np.float32)}, "SL531"),
+        ({"x": np.ones((2, 2))}, "SL531"),
+        ({"x": np.ones((2, 2), np.float32), "y": np.ones(1)}, "SL532"),
     ]:
         with pytest.raises(DeviceError) as caught:
             reference(graph, inputs)

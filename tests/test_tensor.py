@@ -366,6 +366,22 @@ def test_a_deep_chain_of_operations_is_one_graph() -> None:
     assert sum(n.op is Op.ADD for n in graph_of([x.node]).nodes) == 20_000
 
 
+def test_tensors_realized_together_share_one_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[Node]] = []
+
+    def counted(nodes: Sequence[Node], device: str | None) -> dict[Node, Array]:
+        asked.append(list(nodes))
+        return by_meaning(nodes, device)
+
+    monkeypatch.setattr(pending, "run", counted)
+    x = Tensor(np.array([1, 2]))
+    y, z, again = x + 1, x * 3, x + 1
+    y.realize(z, again, x)
+    assert [len(nodes) for nodes in asked] == [2]
+    y[0] = 50
+    assert (y.tolist(), z.tolist(), again.tolist()) == ([50, 3], [3, 6], [2, 3])
+
+
 @pytest.fixture(params=["meaning", "schedule"])
 def executed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "run", by_meaning if request.param == "meaning" else by_schedule)
