@@ -42,9 +42,9 @@ class _Arrangement:
         return block
 
     def wide(self, value: Value) -> bool:
-        """Whether a value differs from lane to lane."""
-        lane = self.choice.lane
-        return lane is not None and lane in self.placement.depends[value]
+        """Whether a value differs within a tile, from lane to lane or from row to row."""
+        depends = self.placement.depends[value]
+        return self.choice.lane is not None and (self.choice.lane in depends or self.choice.rows in depends)
 
     def define(self, value: Value, block: Block) -> None:
         if value in self.emitted:
@@ -86,13 +86,14 @@ class _Arrangement:
 
     def output_loop(self, level: Level) -> Loop:
         assert level.variable is not None
-        tile = level.variable == self.choice.lane
         first = level is self.placement.outputs[0] and self.choice.parallel
-        kind: LoopKind = "plain"
-        if first or tile:
-            kind = "parallel tile" if first and tile else "parallel" if first else "tile"
-        extent = self.computation.extents[level.variable]
-        return Loop(level.variable, extent, self.level(level), kind, self.choice.width if tile else 1)
+        kind: LoopKind = "parallel" if first else "plain"
+        width = 1
+        if level.variable == self.choice.lane:
+            kind, width = "parallel tile" if first else "tile", self.choice.width
+        elif level.variable == self.choice.rows:
+            kind, width = "parallel rows" if first else "rows", self.choice.height
+        return Loop(level.variable, self.computation.extents[level.variable], self.level(level), kind, width)
 
     def reduce(self, reduction: Reduction) -> Reduce:
         chain = self.placement.chain[reduction]

@@ -24,6 +24,8 @@ class Choice:
 
     `lane` is the output variable whose tiles of `width` are computed side by side (None: no tiles). `partials` maps
     each reduction whose innermost loop keeps several partial results to their number. `parallel` asks for threads.
+    Several steps of `rows`, another output variable, share a tile (`height` of them), and with it what does not depend
+    on `rows`. With `overlap` a last tile that would be short begins earlier and writes some values twice.
     """
 
     placement: Placement
@@ -31,32 +33,73 @@ class Choice:
     width: int
     partials: Mapping[Reduction, int]
     parallel: bool
+    rows: Variable | None
+    height: int
+    overlap: bool
 
 
 def choose(computation: Computation) -> Choice:
     """The cheapest way to run the loops of `computation`."""
     values = computation.values()
     reductions = [value for value in values if isinstance(value, Reduction)]
-    order = _order(computation, reductions, values)
-    placement = place(computation, order)
-    work = _Work(computation, placement)
-    lane = min((None, *_lanes(computation, reductions)), key=work.cost)
+    work = _Work(computation, place(computation, _order(computation, reductions, values, None)))
+    lane = min((None, *_lanes(computation, values)), key=work.cost)
+    if lane is not None:
+        work = _Work(computation, place(computation, _order(computation, reductions, values, lane)))
+    placement = work.placement
     width = 1 if lane is None else tile_width(computation.extents[lane])
     parallel = bool(placement.outputs) and work.operations() > PARALLEL_WORK
-    return Choice(placement, lane, width, work.all_partials(lane), parallel)
+    rows, height = _rows(computation, placement, lane, width)
+    overlap = lane is not None and _overlap(computation, values, width, lane, parallel and placement.outputs[0].variable == lane)
+    return Choice(placement, lane, width, work.all_partials(lane), parallel, rows, height, overlap)
+
+
+def _rows(
+    computation: Computation, placement: Placement, lane: Variable | None, width: int
+) -> tuple[Variable | None, int]:
+    """The output variable to take several steps of at a time, and how many: where they share loads."""
+    reductions = [r for r in placement.chain if lane is not None and lane in placement.depends[r]]
+    for rows in computation.outputs:
+        shared = any(
+            isinstance(value, Load) and lane in depends and rows not in depends and not depends.isdisjoint(loops)
+            for loops in (set(r.loops) for r in reductions)
+            for value, depends in placement.depends.items()
+        )
+        mixed = any((rows in placement.depends[r]) != (lane in placement.depends[r]) for r in placement.chain)
+        if rows != lane and shared and not mixed and _height(computation.extents[rows], width) > 1:
+            return rows, _height(computation.extents[rows], width)
+    return None, 1
+
+
+def _height(extent: Size, width: int) -> int:
+    """Rows of a tile: a divisor of the extent for which all accumulators fit the vector registers."""
+    registers = -(-width // 16)
+    fitting = (h for h in (8, 7, 6, 5, 4, 3, 2) if h * registers <= 16)
+    return next((h for h in fitting if isinstance(extent, int) and extent % h == 0), 1)
+
+
+def _overlap(computation: Computation, values: Sequence[Value], width: int, lane: Variable, shared: bool) -> bool:
+    """Whether the last tile may begin early: not where threads share tiles, nor where written memory is read again."""
+    extent = computation.extents[lane]
+    reads_output = any(isinstance(value, Load) and value.argument == 0 for value in values)
+    return isinstance(extent, int) and extent > width and extent % width != 0 and not shared and not reads_output
 
 
 def _order(
-    computation: Computation, reductions: Sequence[Reduction], values: Sequence[Value]
+    computation: Computation, reductions: Sequence[Reduction], values: Sequence[Value], lane: Variable | None
 ) -> tuple[Variable, ...]:
-    """Output loops that more reductions depend on go further out, so that no reduction is repeated for others."""
+    """Output loops that more reductions depend on go further out, so that no reduction is repeated for others.
+
+    Among equals the tiles are innermost.
+    """
     depends = dependencies(values, computation.extents)
     count = {v: sum(v in depends[r] for r in reductions) for v in computation.outputs}
-    return tuple(sorted(computation.outputs, key=lambda v: -count[v]))
+    return tuple(sorted(computation.outputs, key=lambda v: (-count[v], v == lane)))
 
 
-def _lanes(computation: Computation, reductions: Sequence[Reduction]) -> list[Variable]:
-    if not reductions:
+def _lanes(computation: Computation, values: Sequence[Value]) -> list[Variable]:
+    """The output variables worth a tile: where there is a reduction to hold results of, or a load with tests."""
+    if not any(isinstance(v, Reduction) or (isinstance(v, Load) and v.tests) for v in values):
         return []
     return [v for v in reversed(computation.outputs) if upper_bound(computation.extents[v]) >= SMALLEST_TILE]
 
@@ -67,7 +110,7 @@ def tile_width(extent: Size) -> int:
         return min(TILE, upper_bound(extent))
     if extent <= TILE:
         return extent
-    return next((w for w in (64, 48, 32, 56, 60, 50) if extent % w == 0), TILE)
+    return next((w for w in (64, 56, 60, 48, 50, 40, 32) if extent % w == 0), TILE)
 
 
 class _Work:
@@ -134,8 +177,14 @@ class _Work:
         along = lane if lane in self.placement.depends[value] else vectors.get(level)
         if along is None:
             return times / max(1, self.lane_extent(lane, level))
-        contiguous = not isinstance(value, Load) or self.strides[value].get(along, 0) in (0, 1)
-        return times / VECTOR if contiguous else times * STRIDED
+        return times / VECTOR if self.contiguous(value, along, along == lane) else times * STRIDED
+
+    def contiguous(self, value: Value, along: Variable, tiled: bool) -> bool:
+        """Whether a value takes no gathered loads along a variable; only tiles can do without for loads with tests."""
+        if not isinstance(value, Load):
+            return True
+        tested = any(along in self.placement.depends[test] for test in value.tests)
+        return self.strides[value].get(along, 0) in (0, 1) and (tiled or not tested)
 
     def lane_extent(self, lane: Variable | None, level: Level) -> int:
         """What is computed once per tile rather than once per lane costs that much less."""
@@ -155,7 +204,7 @@ class _Work:
         loads = [v for v in level.values if isinstance(v, Load)]
         along = level.variable
         assert along is not None
-        if level.reductions or any(self.strides[load].get(along, 0) not in (0, 1) for load in loads):
+        if level.reductions or not all(self.contiguous(load, along, False) for load in loads):
             return 0
         extent = upper_bound(self.computation.extents[along])
         return 64 if extent >= 512 else 32 if extent >= 128 else 16 if extent >= 32 else 0

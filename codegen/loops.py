@@ -9,7 +9,7 @@ from typing import Literal
 from schedulog.codegen.values import Computation, Reduction, Value
 from schedulog.facts.symbolic import Size, Variable
 
-LoopKind = Literal["plain", "parallel", "tile", "parallel tile", "split"]
+LoopKind = Literal["plain", "parallel", "tile", "parallel tile", "rows", "parallel rows", "split"]
 
 
 @dataclass(eq=False, slots=True)
@@ -21,7 +21,7 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Lanes(Block):
-    """Statements that run for every lane of the enclosing tile: one vectorisable loop."""
+    """Statements that run for every row and lane of the enclosing tile: one vectorisable loop (in a loop over rows)."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,7 +35,7 @@ class Define:
 class Reduce:
     """Sets up the accumulator of `reduction`, runs `body` (its loops), and leaves the result under its name.
 
-    `wide` says that there is one accumulator per lane of the tile. `partials` > 0 keeps that many partial results in
+    `wide` says that there is one accumulator per row and lane of the tile. `partials` > 0 keeps that many partial results in
     the innermost loop, which is then of kind "split".
     """
 
@@ -64,7 +64,7 @@ class Loop:
     """`body` for `variable` = 0, 1, ... up to `extent`.
 
     "parallel" iterations may run at once; a "tile" advances by `width` and leaves the last level to the `Lanes` inside;
-    a "split" loop is run `width` at a time, with a rest.
+    "rows" advances by `width` likewise; a "split" loop is run `width` at a time, with a rest.
     """
 
     variable: Variable

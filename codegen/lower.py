@@ -60,7 +60,10 @@ class _Lowering:
         value = self.lowered((self.kernel.value, indices))
         offset, tests = through(self.kernel.stores, indices)
         outputs = tuple(index for index in indices if isinstance(index, Variable))
-        return Computation(outputs, self.extents, value, self.named(offset), self.tests(tests), self.names)
+        elements = tuple(buffer.size for buffer in self.kernel.buffers)
+        return Computation(
+            outputs, self.extents, value, self.named(offset), self.tests(tests), self.names, elements
+        )
 
     def loop(self, name: str, size: Size) -> Size:
         """The index of an axis: a new loop variable, or 0 where there is nothing to loop over."""
@@ -105,7 +108,8 @@ class _Lowering:
         current, indices = at
         read = self.kernel.reads.get(current)
         if read is not None:
-            return _Step((), lambda _: self.load(current, indices, read))
+            inside = self.in_range(indices, current.shape)
+            return _Step((), lambda _: self.load(current, indices, read, inside))
         if current.op in ELEMENTWISE:
             needs = tuple((source, indices) for source in current.src)
             return _Step(needs, lambda sources: self.intern(Compute(current.dtype, current.op, tuple(sources))))
@@ -131,10 +135,16 @@ class _Lowering:
 
     def view_step(self, current: Node, indices: tuple[Size, ...]) -> _Step:
         offset, tests = through(current.view, indices)
+        base = current.src[0]
+        inner = tuple(unravel(offset, base.shape))
+        read = self.kernel.reads.get(base)
         if any(test == 0 for test in tests):
             return _Step((), lambda _: self.zero(current))
-        inner = tuple(unravel(offset, current.src[0].shape))
-        return _Step(((current.src[0], inner),), lambda sources: self.masked(sources[0], tests))
+        if read is not None:
+            # The tests on the axes of the view say more, and more simply, than those on the base's own axes would.
+            inside = (*self.in_range(indices, current.shape), *tests)
+            return _Step((), lambda _: self.load(current, inner, read, inside))
+        return _Step(((base, inner),), lambda sources: self.masked(sources[0], tests))
 
     def reduce_step(self, current: Node, indices: tuple[Size, ...]) -> _Step:
         source = current.src[0]
@@ -149,12 +159,15 @@ class _Lowering:
             lambda sources: Reduction(current.dtype, current.arg.op, variables_, sources[0]),
         )
 
-    def load(self, current: Node, indices: tuple[Size, ...], read: Read) -> Value:
-        """A load that touches memory only where the index vector lies in the node and the view shows an element."""
+    def in_range(self, indices: Sequence[Size], shape: Sequence[Size]) -> tuple[Size, ...]:
+        named = [self.named(index) for index in indices]
+        return in_range(named, [self.named(size) for size in shape], self.extents)
+
+    def load(self, current: Node, indices: tuple[Size, ...], read: Read, inside: Sequence[Size]) -> Value:
+        """A load that touches memory only where `inside` holds, which says that the index vector lies in the node."""
         offset, tests = through(read.view, indices)
-        shape = [self.named(size) for size in current.shape]
-        tests = (*in_range([self.named(index) for index in indices], shape, self.extents), *tests)
-        if any(test == 0 for test in tests):
+        tests = (*inside, *tests)
+        if any(test == 0 for test in tests) or self.kernel.buffers[read.argument].size == 0:
             return self.zero(current)
         return self.intern(Load(current.dtype, read.argument, self.named(offset), self.tests(tests)))
 

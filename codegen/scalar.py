@@ -93,6 +93,19 @@ def bare(text: str) -> str:
     return text
 
 
+def where(dtype: DType, condition: str, yes: str, no: str) -> str:
+    """`yes` or `no`, both computed; without a branch, so that no compiler makes a load in them conditional."""
+    kind = c_type(dtype)
+    if no in ("false", "0", "0u", "0ll", "0ull", "0.0", "0.0f"):
+        return only_if(kind, condition, yes)
+    return f"where_{kind.removesuffix('_t')}({bare(condition)}, {bare(yes)}, {bare(no)})"
+
+
+def only_if(kind: str, condition: str, text: str) -> str:
+    """`text`, of C type `kind`, or 0 if the condition does not hold; without a branch."""
+    return f"{kind.removesuffix('_t')}_if({bare(condition)}, {bare(text)})"
+
+
 def literal(dtype: DType, number: bool | int | float) -> str:
     """A constant of this type; float constants are rounded to it."""
     if dtype.kind == "bool":
@@ -132,7 +145,7 @@ def compute(op: Op, dtype: DType, operands: Sequence[DType], text: Sequence[str]
     if op is Op.BITCAST:
         return _bitcast(result, kinds[0], text[0])
     if op is Op.WHERE:
-        return f"({text[0]} ? {text[1]} : {text[2]})"
+        return where(result, *text)
     if op in COMPARISON:
         return f"({text[0]} {_COMPARE[op]} {text[1]})"
     if op is Op.MULACC:

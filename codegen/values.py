@@ -93,7 +93,7 @@ class Computation:
     """A lowered kernel: for every value of `outputs`, `value` goes to element `offset` of argument 0 if `tests` hold.
 
     `extents` gives the trip count of every loop variable, of outputs and reductions. `variables` maps the names that
-    symbolic sizes have in the code to the graph's names.
+    symbolic sizes have in the code to the graph's names; `elements` gives the size of every argument.
     """
 
     outputs: tuple[Variable, ...]
@@ -102,6 +102,7 @@ class Computation:
     offset: Size
     tests: tuple[Value, ...]
     variables: Mapping[str, str]
+    elements: tuple[int, ...]
 
     @property
     def roots(self) -> tuple[Value, ...]:
