@@ -18,8 +18,8 @@ from schedulog.runtimes.strided import Look, Values, inner, look, numbers
 Array = NDArray[Any]
 Bounds = tuple[tuple[int, int], ...]
 
-MOST_HELD: Final = 1 << 25
-MOST_IN_SLICE: Final = 1 << 22
+MOST_HELD: Final = 1 << 22
+MOST_IN_SLICE: Final = 1 << 18
 
 
 def deferred(order: Sequence[Node], roots: Collection[Node], given: Collection[Node]) -> set[Node]:
@@ -66,7 +66,11 @@ def _region(source: Node, late: Collection[Node]) -> list[Node]:
 
 
 def reduce_in_slices(n: Node, held: Mapping[Node, Array], late: Collection[Node], variables: Values) -> Array:
-    """The value of REDUCE_AXIS `n` over a deferred source: partial results of slices, combined."""
+    """The value of REDUCE_AXIS `n` over a deferred source: partial results of slices, combined.
+
+    Slices have the largest axis last, since numpy is slow where the last axis is short, as the window of a
+    convolution is.
+    """
     source, axes, op = n.src[0], n.arg.axes, n.arg.op
     region = _region(source, late)
     looks = {
@@ -74,18 +78,24 @@ def reduce_in_slices(n: Node, held: Mapping[Node, Array], late: Collection[Node]
         for v in region
         if v.op is Op.VIEW
     }
-    result = np.full(numbers(n.shape, variables), start(op, n.dtype), accumulated(n.dtype))
-    for bounds in _slices(numbers(source.shape, variables), axes):
-        part = reduction(op, n.dtype, _in_slice(region, held, looks, bounds), axes)
-        at = tuple(slice(0, 1) if i in axes else slice(b, e) for i, (b, e) in enumerate(bounds))
+    shape = numbers(source.shape, variables)
+    order = sorted(range(len(shape)), key=lambda axis: shape[axis])
+    reduced = tuple(k for k, axis in enumerate(order) if axis in axes)
+    result = np.full(numbers(n.shape, variables), start(op, n.dtype), accumulated(n.dtype)).transpose(order)
+    held = {s: held[s].transpose(order) for s in boundary(source, late) if s.shape == source.shape}
+    looks = {v: (flat, whole.permute(order)) for v, (flat, whole) in looks.items()}
+    for bounds in _slices(tuple(shape[axis] for axis in order), reduced):
+        part = reduction(op, n.dtype, _in_slice(region, held, looks, bounds), reduced)
+        at = tuple(slice(0, 1) if k in reduced else slice(b, e) for k, (b, e) in enumerate(bounds))
         result[at] = combine(op, n.dtype, result[at], part)
-    return result.astype(n.dtype.to_numpy(), copy=False)
+    return result.transpose(np.argsort(order)).astype(n.dtype.to_numpy(), copy=False)
 
 
 def _slices(shape: tuple[int, ...], axes: tuple[int, ...]) -> Iterator[Bounds]:
-    """Windows that cover `shape`, of MOST_IN_SLICE elements at most, cut along kept and large axes first."""
+    """Windows of MOST_IN_SLICE elements at most that cover `shape`: large kept axes are cut, the last one late."""
     length = list(shape)
-    for axis in sorted(range(len(shape)), key=lambda i: (i in axes, -shape[i])):
+    last = len(shape) - 1
+    for axis in sorted(range(len(shape)), key=lambda i: (i in axes, i == last, -shape[i])):
         whole = math.prod(length)
         if whole > MOST_IN_SLICE:
             length[axis] = max(1, length[axis] * MOST_IN_SLICE // whole)

@@ -50,6 +50,12 @@ class Look:
         offset = self.offset + sum(b * s for (b, _), s in zip(bounds, self.strides, strict=True))
         return Look(tuple(end - begin for begin, end in bounds), self.strides, offset, mask)
 
+    def permute(self, order: Sequence[int]) -> Look:
+        """Axis k of the result is axis `order[k]`."""
+        mask = self.mask and tuple(self.mask[i] for i in order)
+        shape, strides = tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order)
+        return Look(shape, strides, self.offset, mask)
+
     def of(self, flat: Array) -> Array:
         """What this shows of a flat array: shares its memory where there is no mask.
 
