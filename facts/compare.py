@@ -22,14 +22,18 @@ def surely_equal(a: Size, b: Size) -> bool:
 
 def maximum(a: Size, b: Size) -> Size:
     """The greater of the two."""
-    smaller = less(a, b)
-    return b if smaller == 1 else a if smaller == 0 else a + smaller * (b - a)
+    difference = a - b
+    if lower_bound(difference) >= 0:
+        return a
+    return b if upper_bound(difference) <= 0 else a - less(a, b) * difference
 
 
 def minimum(a: Size, b: Size) -> Size:
     """The lesser of the two."""
-    smaller = less(a, b)
-    return a if smaller == 1 else b if smaller == 0 else b + smaller * (a - b)
+    difference = a - b
+    if lower_bound(difference) >= 0:
+        return b
+    return a if upper_bound(difference) <= 0 else b + less(a, b) * difference
 
 
 def less(a: Size, b: Size) -> Size:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from schedulog.errors import GraphError
 from schedulog.facts.symbolic import Size, Variable, less, upper_bound, variables
 
 Shape = tuple[Size, ...]
@@ -32,8 +33,11 @@ class View:
         """The canonical view: row-major where no strides are given.
 
         An axis of one element, or of which one element is visible, gets stride 0 (what it adds is in the offset); a
-        mask that hides nothing is None; a mask that hides all is (0, 0) on every axis.
+        mask that hides nothing is None; a mask that hides all is (0, 0) on every axis. Raises GraphError SL221 for a
+        negative size.
         """
+        if any(isinstance(s, int) and s < 0 for s in shape):
+            raise GraphError("SL221", f"a view of shape {list(shape)}", reason="a size cannot be negative")
         if 0 in shape:
             return View(shape, (0,) * len(shape), 0, None)
         strides = row_major(shape) if strides is None else _without_unit_axes(shape, strides)

@@ -15,14 +15,13 @@ from schedulog.facts.symbolic import (
     Size,
     Variable,
     less,
-    parse_record,
     prod,
     substitute,
     surely_equal,
-    to_json,
     upper_bound,
 )
 from schedulog.facts.view_index import locate, stride_of
+from schedulog.facts.view_json import view_from_json, view_to_json
 from schedulog.facts.view_merge import merge
 
 __all__ = ["View", "ViewStack"]
@@ -126,8 +125,10 @@ class ViewStack:
 
         `indices` has one entry for each axis, within the shape. Each guard is a condition that must be 1 for the
         element to come from the base (elsewhere it is 0); a guard that never holds makes the guards (0,). Where all
-        guards hold, the position lies within the base.
+        guards hold, the position lies within the base. Raises GraphError SL221 for another number of indices.
         """
+        if len(indices) != len(self.shape):
+            raise movement.refused("index", self.shape, list(indices), "one index for each axis is needed")
         return locate(self.views, indices)
 
     def invert(self, shape: Shape) -> ViewStack | None:
@@ -166,34 +167,16 @@ class ViewStack:
 
     def to_json(self) -> list[dict[str, Any]]:
         """A list of {shape, strides, offset, mask}, the outermost view last."""
-        return [_view_json(view) for view in self.views]
+        return [view_to_json(view) for view in self.views]
 
     @staticmethod
     def from_json(obj: Any) -> ViewStack:
         """What `to_json` wrote, or a view of the recorded corpus. Raises GraphError SL222 for anything else."""
-        return ViewStack(tuple(_view_from_json(entry) for entry in obj))
-
-
-def _view_json(view: View) -> dict[str, Any]:
-    return {
-        "shape": [to_json(s) for s in view.shape],
-        "strides": [to_json(s) for s in view.strides],
-        "offset": to_json(view.offset),
-        "mask": None if view.mask is None else [[to_json(b), to_json(e)] for b, e in view.mask],
-    }
-
-
-def _view_from_json(obj: Any) -> View:
-    try:
-        shape, strides, offset, mask = obj["shape"], obj["strides"], obj["offset"], obj["mask"]
-    except (KeyError, TypeError) as error:
-        raise GraphError("SL222", f"{str(obj)[:80]} is not a view", reason=f"{error} is missing") from error
-    return View(
-        tuple(parse_record(s) for s in shape),
-        tuple(parse_record(s) for s in strides),
-        parse_record(offset),
-        None if mask is None else tuple((parse_record(b), parse_record(e)) for b, e in mask),
-    )
+        if not isinstance(obj, list) or not obj:
+            raise GraphError(
+                "SL222", f"{str(obj)[:80]} is not a row of views", reason="expected a list of views"
+            )
+        return ViewStack(tuple(view_from_json(entry) for entry in obj))
 
 
 def _inverted(view: View, base: Shape) -> View | None:
