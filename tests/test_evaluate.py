@@ -201,7 +201,7 @@ def step(draw: st.DrawFn, current: Node, expected: Array) -> tuple[Node, Array]:
             return build.shrink(current, bounds), expected[tuple(slice(b, e) for b, e in bounds)]
         case "flip":
             axes = [draw(st.booleans()) for _ in shape]
-            return build.flip(current, axes), np.flip(expected, [i for i, a in enumerate(axes) if a])
+            return build.flip(current, axes), np.flip(expected, tuple(i for i, a in enumerate(axes) if a))
         case "permute":
             order = draw(st.permutations(range(rank)))
             return build.permute(current, order), expected.transpose(order)
