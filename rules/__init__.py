@@ -27,3 +27,16 @@ def pack_texts(pack: str) -> tuple[tuple[str, str], ...]:
     found = [entry for entry in files(__name__).joinpath(pack).iterdir() if entry.name.endswith(".dl")]
     rules = sorted((entry for entry in found if not entry.name.endswith(_SIDE_TESTS)), key=lambda e: e.name)
     return tuple((entry.name, entry.read_text(encoding="utf-8")) for entry in rules)
+
+
+def pack_test_texts(pack: str) -> tuple[tuple[str, str], ...]:
+    """The (file name, text) pairs of a pack's files of tests (`*_test.dl`), sorted by name.
+
+    Raises KeyError when there is no such pack.
+    """
+    if pack not in pack_names():
+        raise KeyError(pack)
+    found = (entry for entry in files(__name__).joinpath(pack).iterdir() if entry.name.endswith(_SIDE_TESTS))
+    return tuple(
+        (entry.name, entry.read_text(encoding="utf-8")) for entry in sorted(found, key=lambda e: e.name)
+    )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from schedulog.errors import UsageError
-from schedulog.facts.extract import Facts, extract
+from schedulog.facts.extract import Facts, Intern, Row, extract
 from schedulog.facts.graph import Graph
 from schedulog.scheduler.assemble import assemble
 from schedulog.scheduler.derived import Derived, read_decisions
+from schedulog.scheduler.engine import Limits
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.model import Model
 from schedulog.scheduler.program import Program
@@ -24,7 +28,10 @@ class Compiled(Protocol):
     symbols: Symbols
 
     def evaluate(
-        self, facts: Mapping[str, list[tuple[int, ...]]], functions: Mapping[str, Callable[..., int]], symbols: Symbols
+        self,
+        facts: Mapping[str, list[tuple[int, ...]]],
+        functions: Mapping[str, Callable[..., int]],
+        symbols: Symbols,
     ) -> Model: ...
 
 
@@ -38,18 +45,29 @@ class Decisions:
     derived: Derived
 
 
-class Scheduler:
-    """A rule set on an engine, ready for any number of graphs and threads."""
+Edit = Callable[[Mapping[str, list[Row]], Intern], Mapping[str, list[Row]]]
+"""Changes the rows of a graph before the rules see them; strings become numbers by the second argument."""
 
-    def __init__(self, program: Program, engine: str = "sqlite") -> None:
+
+class Scheduler:
+    """A rule set on an engine, ready for any number of graphs and threads.
+
+    Raises UsageError: SL703 an unknown engine, SL704 one whose package is not installed.
+    """
+
+    def __init__(self, program: Program, engine: str = "sqlite", limits: Limits | None = None) -> None:
         self.program = program
         self.engine = engine
-        self._compiled = _compile(program, engine)
+        self._compiled = _compile(program, engine, limits or Limits())
 
-    def decide(self, graph: Graph, options: Mapping[str, int] | None = None) -> Decisions:
+    def decide(
+        self, graph: Graph, options: Mapping[str, int] | None = None, edit: Edit | None = None
+    ) -> Decisions:
         """Let the rules decide, without making kernels. Raises ScheduleError for what the engine reports."""
         symbols = self._compiled.symbols.fork()
         facts = extract(graph, options or {}, symbols.intern)
+        if edit is not None:
+            facts = Facts(graph, edit(facts.rows, symbols.intern), facts.looks)
         model = self._compiled.evaluate(facts.rows, facts.looks.functions(), symbols)
         return Decisions(graph, facts, model, read_decisions(model))
 
@@ -58,10 +76,28 @@ class Scheduler:
         return assemble(decisions.graph, decisions.derived, kernel_reasons(decisions.model))
 
 
-def _compile(program: Program, engine: str) -> Compiled:
-    """Engines are imported when asked for: two of them need packages that the default does not."""
-    if engine == "sqlite":
-        from schedulog.scheduler.engine_sqlite import compile_program as compile_sqlite
+ENGINES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "sqlite": ("CompiledProgram", "sqlite3"),
+        "pydatalog": ("PydatalogEvaluator", "pyDatalog"),
+        "clingo": ("ClingoEvaluator", "clingo"),
+    }
+)
+"""The engines: per name the class in `engine_NAME.py` and the package it needs."""
 
-        return compile_sqlite(program)
-    raise UsageError("SL703", f"unknown engine `{engine}`", help="engines: sqlite, pydatalog, clingo")
+
+def engines() -> dict[str, str | None]:
+    """Every engine, and one sentence why it cannot run here (None: it can)."""
+    return {
+        name: None if find_spec(package) else f"{package} is not installed"
+        for name, (_, package) in ENGINES.items()
+    }
+
+
+def _compile(program: Program, engine: str, limits: Limits) -> Compiled:
+    """Engines are imported when asked for: two of them need packages that the default does not."""
+    if engine not in ENGINES:
+        raise UsageError("SL703", f"unknown engine `{engine}`", help="engines: " + ", ".join(ENGINES))
+    module = import_module(f"schedulog.scheduler.engine_{engine}")
+    made: Compiled = getattr(module, ENGINES[engine][0])(program, limits)
+    return made

@@ -31,6 +31,9 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL119": "an unknown rule id",
         "SL150": "a variable that is used once",
         "SL151": "a relation that is declared and never used",
+        "SL160": "a rule test that is not well formed",
+        "SL161": "no rule test is selected",
+        "SL162": "an unknown name in a rule test",
         # Graph operations and graph files.
         "SL215": "an axis or index that does not exist",
         "SL216": "a number that does not fit its dtype",
@@ -41,6 +44,13 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL231": "a node whose source is not defined before it",
         "SL232": "a field of a graph file that is missing, unknown or wrong",
         "SL233": "a graph file of a later version",
+        # The short notation for graphs.
+        "SL250": "a statement that is not well formed",
+        "SL251": "an unknown operation",
+        "SL252": "an unknown name",
+        "SL253": "a name that is taken",
+        "SL254": "a wrong operand or option of an operation",
+        "SL255": "a graph of which nothing is wanted",
         # Evaluation and inputs.
         "SL520": "an operation that has no meaning for its dtype",
         "SL521": "a view that leaves its memory",

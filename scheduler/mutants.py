@@ -1,0 +1,96 @@
+"""Do the tests of rules notice a change of a rule? Every clause and every condition is dropped in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from schedulog.scheduler.check_binding import check_binding
+from schedulog.scheduler.engine import Limits
+from schedulog.scheduler.program import Aggregate, BodyItem, Program, Rule, RuleTest
+from schedulog.scheduler.rule_set import RuleSet
+from schedulog.scheduler.rule_test import Case
+from schedulog.scheduler.rule_tests import Runner, Suite, read_cases
+from schedulog.scheduler.rule_text import format_item
+
+_LIMITS = Limits(rows=100_000, rounds=2_000, alternations=2_000)
+"""A mutant that does not end is noticed early; tests are about small graphs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A program without one clause (`condition` is "") or without one condition.
+
+    `name` is the clause (`core/member#2`) or the condition in it (`core/member#2:3`, counted from 1; `core/x#1:2.1`
+    inside an aggregate).
+    """
+
+    name: str
+    rule: Rule
+    condition: str
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which test noticed a mutant; None: it survived."""
+
+    mutant: Mutant
+    killer: RuleTest | None
+
+
+def mutants(program: Program, pack: str = "") -> Iterator[Mutant]:
+    """All mutants of a program's rules, or of those of one pack. One that is no program any more is left out."""
+    for index, rule in enumerate(program.rules):
+        if pack and program.infos[rule.id].pack != pack:
+            continue
+        others = program.rules[:index] + program.rules[index + 1 :]
+        yield Mutant(rule.name, rule, "", replace(program, rules=others))
+        for place, text, body in _shorter(rule.body):
+            shorter = replace(rule, body=body)
+            if body and _safe(shorter, program):
+                changed = (*others[:index], shorter, *others[index:])
+                yield Mutant(f"{rule.name}:{place}", rule, text, replace(program, rules=changed))
+
+
+def _safe(rule: Rule, program: Program) -> bool:
+    """Whether something binds every variable."""
+    alone = RuleSet(program.relations, program.functions, frozenset(), (rule,), program.infos, frozenset())
+    return next(check_binding(alone), None) is None
+
+
+def _shorter(body: Sequence[BodyItem]) -> Iterator[tuple[str, str, tuple[BodyItem, ...]]]:
+    """A body without each of its conditions, those inside aggregates included."""
+    for i, item in enumerate(body):
+        yield str(i + 1), format_item(item), (*body[:i], *body[i + 1 :])
+        if isinstance(item, Aggregate) and len(item.body) > 1:
+            for j, inner in enumerate(item.body):
+                kept = replace(item, body=(*item.body[:j], *item.body[j + 1 :]))
+                yield f"{i + 1}.{j + 1}", format_item(inner), (*body[:i], kept, *body[i + 1 :])
+
+
+def judge(suite: Suite, pack: str = "") -> Iterator[Verdict]:
+    """Run the tests of a suite against every mutant until one fails; nearest tests first.
+
+    A condition without which the rule is unsafe needs no test. Only decisions are looked at, on the default engine.
+    """
+    cases = read_cases(suite)
+    for mutant in mutants(suite.program, pack):
+        runner = Runner(mutant.program, limits=_LIMITS)
+        yield Verdict(mutant, _killer(runner, sorted(cases, key=lambda case: _distance(case, mutant.rule))))
+
+
+def _killer(runner: Runner, cases: Sequence[Case]) -> RuleTest | None:
+    failed = (case.test for case in cases if not all(result.passed for result in runner.run(case)))
+    return next(failed, None)
+
+
+def _distance(case: Case, rule: Rule) -> tuple[bool, int]:
+    """Tests of the rule's own file come first, those right below the rule before others."""
+    place = case.test.place
+    same = (
+        place.file.removesuffix("_test.dl") == rule.place.file.removesuffix(".dl")
+        or place.file == rule.place.file
+    )
+    after = place.line - rule.place.line
+    return not same, after if after >= 0 else 100_000 - after

@@ -1,0 +1,231 @@
+"""Runs the tests that stand in rule files, on any engine, also with rules, conditions and facts shuffled."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Final
+
+from schedulog.errors import Place, RuleError, SchedulogError
+from schedulog.facts.extract import Intern
+from schedulog.rules import pack_names, pack_test_texts
+from schedulog.scheduler.diagnostic import raise_all
+from schedulog.scheduler.engine import Limits, Row
+from schedulog.scheduler.load import load_program
+from schedulog.scheduler.program import Program, RuleTest
+from schedulog.scheduler.rule_test import Assertion, Case, Computes, Pattern
+from schedulog.scheduler.rule_test_check import Execute, Outcome, same_decisions
+from schedulog.scheduler.rule_test_text import read_test, side_tests
+from schedulog.scheduler.schedule import Edit, Scheduler
+
+_SIDE: Final = "_test.dl"
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Tests and the rule set they are about. Graph files are looked up in `folder`."""
+
+    name: str
+    program: Program
+    tests: tuple[RuleTest, ...]
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTestResult:
+    """What became of one assertion on one engine; `seed` is the shuffling, None for the rules as written.
+
+    `message` says what holds instead, or why a passing `todo` is a failure.
+    """
+
+    test: RuleTest
+    assertion: str
+    place: Place
+    passed: bool
+    message: str
+    engine: str
+    seed: int | None
+
+    def __str__(self) -> str:
+        shuffled = "" if self.seed is None else f", shuffled by {self.seed}"
+        return f"{self.place}: {self.test.title} ({self.engine}{shuffled}): {self.assertion}: {self.message}"
+
+
+def suites(packs: Sequence[str | Path]) -> list[Suite]:
+    """The tests of rule packs. Those of a built-in pack are about that pack and core only; those of files and folders
+    are about all that is given. Raises what `load_program` raises."""
+    paths = [Path(p) for p in packs if isinstance(p, Path) or p.endswith(".dl") or "/" in p or "\\" in p]
+    named = [p for p in packs if isinstance(p, str) and p in pack_names()]
+    found = [_pack_suite(name) for name in dict.fromkeys(named)]
+    if paths or not named:
+        program = load_program(packs)
+        built_in = (
+            {test.place for name in pack_names() for test in _pack_suite(name).tests} if paths else set()
+        )
+        inside = tuple(test for test in tests_of(program) if test.place not in built_in)
+        beside = [test for path in paths for file in _side_files(path) for test in _read_side(file)]
+        folder = (paths[0] if paths[0].is_dir() else paths[0].parent) if paths else Path()
+        found.append(Suite("files", program, (*inside, *beside), folder))
+    return found
+
+
+def _pack_suite(name: str) -> Suite:
+    program = load_program([name])
+    inside = [test for test in tests_of(program) if test.place.file.startswith(f"{name}/")]
+    beside = [test for file, text in pack_test_texts(name) for test in side_tests(text, f"{name}/{file}")]
+    with as_file(files("schedulog.rules").joinpath(name)) as folder:
+        return Suite(name, program, (*inside, *beside), folder)
+
+
+def _side_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(path.rglob(f"*{_SIDE}"))
+    beside = path.with_name(path.name.removesuffix(".dl") + _SIDE)
+    return [beside] if beside.exists() else []
+
+
+def _read_side(file: Path) -> tuple[RuleTest, ...]:
+    return side_tests(file.read_text(encoding="utf-8-sig"), file.as_posix())
+
+
+def tests_of(program: Program) -> tuple[RuleTest, ...]:
+    """The tests in a program's own text, by file and line."""
+    tests = (test for info in program.infos.values() for test in info.tests)
+    return tuple(sorted(tests, key=lambda test: (test.place.file, test.place.line)))
+
+
+def run_rule_tests(
+    rules: Program | Sequence[str | Path],
+    engines: Sequence[str] = ("sqlite",),
+    *,
+    select: str | Callable[[RuleTest], bool] | None = None,
+    execute: Execute | None = None,
+    seeds: Sequence[int] = (),
+) -> list[RuleTestResult]:
+    """Run tests and return one result for each assertion, engine and shuffling, in the order of the tests.
+
+    `rules` is a checked program, whose own tests are run, or packs as for `load_program`, with the tests beside them.
+    `select` keeps the tests whose file, line or title it is part of, or those it returns true for. Each of `seeds` runs
+    the tests once more with rules, conditions and facts shuffled, which must not change a decision. `execute` runs
+    kernels for `result ~ numpy`; without it those assertions are left out.
+
+    Raises RuleError: SL160 to SL162, SL101, SL102, SL119 for what is wrong with the tests; SL161 when none is selected.
+    """
+    found = [Suite("", rules, tests_of(rules), Path())] if isinstance(rules, Program) else suites(rules)
+    chosen = [replace(suite, tests=tuple(t for t in suite.tests if _selected(t, select))) for suite in found]
+    if not any(suite.tests for suite in chosen):
+        raise RuleError(
+            "SL161",
+            "no rule test is selected",
+            where=select if isinstance(select, str) else "",
+            help="tests stand in lines that begin with `%? test`",
+        )
+    cases = [(suite, read_cases(suite)) for suite in chosen]
+    return [
+        result
+        for suite, tests in cases
+        for engine in engines
+        for result in Runner(suite.program, engine, seeds, execute).run_all(tests)
+    ]
+
+
+def _selected(test: RuleTest, select: str | Callable[[RuleTest], bool] | None) -> bool:
+    if select is None or isinstance(select, str):
+        return select is None or select in f"{test.place.file}:{test.place.line} {test.title}"
+    return select(test)
+
+
+def read_cases(suite: Suite) -> list[Case]:
+    """The tests of a suite, ready to run. Raises RuleError with all mistakes of all tests."""
+    cases: list[Case] = []
+    errors: list[RuleError] = []
+    for test in suite.tests:
+        try:
+            cases.append(read_test(test, suite.program, suite.folder))
+        except SchedulogError as error:
+            errors.append(
+                RuleError(error.code, error.message, where=error.where, reason=error.reason, help=error.help)
+            )
+    raise_all(errors)
+    return cases
+
+
+class Runner:
+    """Runs cases on one engine: with the rules as written, then shuffled by each of `seeds`."""
+
+    def __init__(
+        self,
+        program: Program,
+        engine: str = "sqlite",
+        seeds: Sequence[int] = (),
+        execute: Execute | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.engine = engine
+        self.execute = execute
+        self.written = Scheduler(program, engine, limits)
+        self.shuffled = {seed: Scheduler(shuffled(program, seed), engine, limits) for seed in seeds}
+        self.relations = {rule.head.relation for rule in program.rules}
+
+    def run_all(self, cases: Sequence[Case]) -> list[RuleTestResult]:
+        """The results of all cases in order."""
+        return [result for case in cases for result in self.run(case)]
+
+    def run(self, case: Case) -> list[RuleTestResult]:
+        """The results of one case."""
+        written = Outcome(case, self.written, edit(case.given), self.execute)
+        found = [self.result(case, a, written, None) for a in self.asserted(case)]
+        for seed, scheduler in self.shuffled.items():
+            other = Outcome(case, scheduler, edit(case.given, seed))
+            found += [
+                self.result(case, a, other, seed)
+                for a in self.asserted(case)
+                if not isinstance(a.claim, Computes)
+            ]
+            found += self.compared(case, written, other, seed)
+        return found
+
+    def asserted(self, case: Case) -> list[Assertion]:
+        return [a for a in case.assertions if self.execute is not None or not isinstance(a.claim, Computes)]
+
+    def result(self, case: Case, assertion: Assertion, outcome: Outcome, seed: int | None) -> RuleTestResult:
+        problem = outcome.problem(assertion.claim)
+        if assertion.todo:
+            problem = "" if problem else "it holds now: remove `todo`"
+        return RuleTestResult(
+            case.test, assertion.text, assertion.place, not problem, problem, self.engine, seed
+        )
+
+    def compared(self, case: Case, written: Outcome, other: Outcome, seed: int) -> list[RuleTestResult]:
+        if isinstance(written.decided, SchedulogError) or isinstance(other.decided, SchedulogError):
+            return []
+        problem = same_decisions(written, other, self.relations)
+        text = "the order of rules, conditions and facts does not matter"
+        return [RuleTestResult(case.test, text, case.test.place, not problem, problem, self.engine, seed)]
+
+
+def edit(given: Sequence[Pattern], seed: int | None = None) -> Edit:
+    """What is done to a graph's rows: the test's rows are added and, with a seed, all are shuffled."""
+
+    def change(rows: Mapping[str, list[Row]], intern: Intern) -> Mapping[str, list[Row]]:
+        changed = {relation: list(found) for relation, found in rows.items()}
+        for fact in given:
+            row = tuple(intern(t) if isinstance(t, str) else -1 if t is None else t for t in fact.terms)
+            changed.setdefault(fact.relation, []).append(row)
+        if seed is not None:
+            generator = random.Random(seed)
+            for found in changed.values():
+                generator.shuffle(found)
+        return changed
+
+    return change
+
+
+def shuffled(program: Program, seed: int) -> Program:
+    """The same program with its rules, and the conditions of each, in another order."""
+    generator = random.Random(seed)
+    rules = [replace(rule, body=tuple(generator.sample(rule.body, len(rule.body)))) for rule in program.rules]
+    return replace(program, rules=tuple(generator.sample(rules, len(rules))))
