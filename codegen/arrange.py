@@ -86,13 +86,13 @@ class _Arrangement:
 
     def output_loop(self, level: Level) -> Loop:
         assert level.variable is not None
-        first = level is self.placement.outputs[0] and self.choice.parallel
-        kind: LoopKind = "parallel" if first else "plain"
+        shared = level.variable == self.choice.parallel
+        kind: LoopKind = "parallel" if shared else "plain"
         width = 1
         if level.variable == self.choice.lane:
-            kind, width = "parallel tile" if first else "tile", self.choice.width
+            kind, width = "parallel tile" if shared else "tile", self.choice.width
         elif level.variable == self.choice.rows:
-            kind, width = "parallel rows" if first else "rows", self.choice.height
+            kind, width = "parallel rows" if shared else "rows", self.choice.height
         return Loop(level.variable, self.computation.extents[level.variable], self.level(level), kind, width)
 
     def reduce(self, reduction: Reduction) -> Reduce:

@@ -8,12 +8,13 @@ from typing import Final
 
 from schedulog.codegen.index import coefficients
 from schedulog.codegen.place import Level, Placement, dependencies, place
+from schedulog.codegen.tile import choose_rows, may_overlap, tile_width
 from schedulog.codegen.values import Computation, Constant, Load, Reduction, Value
-from schedulog.facts.symbolic import Size, Variable, upper_bound
+from schedulog.facts.symbolic import Variable, upper_bound
 
-TILE: Final = 64  # lanes of one tile: four AVX-512 registers of float, enough to hide the latency of an addition
 SMALLEST_TILE: Final = 4
 PARALLEL_WORK: Final = 50_000  # operations below which starting threads costs more than it saves
+ENOUGH_TRIPS: Final = 16  # steps that keep the threads of most machines busy
 VECTOR: Final = 8.0  # how much cheaper an operation is in a vectorised loop, roughly
 STRIDED: Final = 0.5  # cost of a load that is not contiguous in a vectorised loop, in scalar operations
 
@@ -23,8 +24,8 @@ class Choice:
     """How the loops of a kernel run.
 
     `lane` is the output variable whose tiles of `width` are computed side by side (None: no tiles). `partials` maps
-    each reduction whose innermost loop keeps several partial results to their number. `parallel` asks for threads.
-    Several steps of `rows`, another output variable, share a tile (`height` of them), and with it what does not depend
+    each reduction whose innermost loop keeps several partial results to their number. The steps of `parallel`, an
+    output variable, are shared by threads. Several steps of `rows`, another output variable, share a tile (`height` of them), and with it what does not depend
     on `rows`. With `overlap` a last tile that would be short begins earlier and writes some values twice.
     """
 
@@ -32,7 +33,7 @@ class Choice:
     lane: Variable | None
     width: int
     partials: Mapping[Reduction, int]
-    parallel: bool
+    parallel: Variable | None
     rows: Variable | None
     height: int
     overlap: bool
@@ -46,43 +47,11 @@ def choose(computation: Computation) -> Choice:
     lane = min((None, *_lanes(computation, values)), key=work.cost)
     if lane is not None:
         work = _Work(computation, place(computation, _order(computation, reductions, values, lane)))
-    placement = work.placement
     width = 1 if lane is None else tile_width(computation.extents[lane])
-    parallel = bool(placement.outputs) and work.operations() > PARALLEL_WORK
-    rows, height = _rows(computation, placement, lane, width)
-    overlap = lane is not None and _overlap(computation, values, width, lane, parallel and placement.outputs[0].variable == lane)
-    return Choice(placement, lane, width, work.all_partials(lane), parallel, rows, height, overlap)
-
-
-def _rows(
-    computation: Computation, placement: Placement, lane: Variable | None, width: int
-) -> tuple[Variable | None, int]:
-    """The output variable to take several steps of at a time, and how many: where they share loads."""
-    reductions = [r for r in placement.chain if lane is not None and lane in placement.depends[r]]
-    for rows in computation.outputs:
-        shared = any(
-            isinstance(value, Load) and lane in depends and rows not in depends and not depends.isdisjoint(loops)
-            for loops in (set(r.loops) for r in reductions)
-            for value, depends in placement.depends.items()
-        )
-        mixed = any((rows in placement.depends[r]) != (lane in placement.depends[r]) for r in placement.chain)
-        if rows != lane and shared and not mixed and _height(computation.extents[rows], width) > 1:
-            return rows, _height(computation.extents[rows], width)
-    return None, 1
-
-
-def _height(extent: Size, width: int) -> int:
-    """Rows of a tile: a divisor of the extent for which all accumulators fit the vector registers."""
-    registers = -(-width // 16)
-    fitting = (h for h in (8, 7, 6, 5, 4, 3, 2) if h * registers <= 16)
-    return next((h for h in fitting if isinstance(extent, int) and extent % h == 0), 1)
-
-
-def _overlap(computation: Computation, values: Sequence[Value], width: int, lane: Variable, shared: bool) -> bool:
-    """Whether the last tile may begin early: not where threads share tiles, nor where written memory is read again."""
-    extent = computation.extents[lane]
-    reads_output = any(isinstance(value, Load) and value.argument == 0 for value in values)
-    return isinstance(extent, int) and extent > width and extent % width != 0 and not shared and not reads_output
+    rows, height = choose_rows(computation, work.placement, lane, width)
+    parallel = work.parallel({lane: width, rows: height})
+    overlap = lane is not None and lane != parallel and may_overlap(computation, values, lane, width)
+    return Choice(work.placement, lane, width, work.all_partials(lane), parallel, rows, height, overlap)
 
 
 def _order(
@@ -104,15 +73,6 @@ def _lanes(computation: Computation, values: Sequence[Value]) -> list[Variable]:
     return [v for v in reversed(computation.outputs) if upper_bound(computation.extents[v]) >= SMALLEST_TILE]
 
 
-def tile_width(extent: Size) -> int:
-    """The tile for a loop: all of a short one, else the best divisor, else the full tile (with a shorter last one)."""
-    if not isinstance(extent, int):
-        return min(TILE, upper_bound(extent))
-    if extent <= TILE:
-        return extent
-    return next((w for w in (64, 56, 60, 48, 50, 40, 32) if extent % w == 0), TILE)
-
-
 class _Work:
     """Estimates of how often what is done, in scalar operations."""
 
@@ -120,7 +80,9 @@ class _Work:
         self.computation = computation
         self.placement = placement
         self.strides = {
-            value: coefficients(value.offset, computation.extents) for value in placement.of if isinstance(value, Load)
+            value: coefficients(value.offset, computation.extents)
+            for value in placement.of
+            if isinstance(value, Load)
         }
         self.store = coefficients(computation.offset, computation.extents)
         self.trips: dict[Level, float] = {}
@@ -140,6 +102,20 @@ class _Work:
         """All operations of the kernel."""
         stores = self.times(self.placement.innermost)
         return stores + sum(self.times(level) for level in self.placement.of.values())
+
+    def parallel(self, steps: Mapping[Variable | None, int]) -> Variable | None:
+        """The outermost loop with enough steps for threads, if its work is worth starting them each time it is reached."""
+        work = self.operations()
+        found: Variable | None = None
+        for level in self.placement.outputs:
+            assert level.variable is not None
+            trips = upper_bound(self.computation.extents[level.variable]) / steps.get(level.variable, 1)
+            if work <= PARALLEL_WORK or trips >= ENOUGH_TRIPS:
+                return level.variable if work > PARALLEL_WORK else found
+            if found is None and trips > 1:
+                found = level.variable
+            work /= max(1.0, trips)
+        return found
 
     def cost(self, lane: Variable | None) -> float:
         """The whole work if `lane` is the lane variable."""

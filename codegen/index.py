@@ -22,7 +22,9 @@ from schedulog.facts.symbolic import atoms as atoms_of
 from schedulog.facts.view import View, ViewStack
 
 
-def in_range(indices: Sequence[Size], shape: Sequence[Size], extents: Mapping[Variable, Size]) -> tuple[Size, ...]:
+def in_range(
+    indices: Sequence[Size], shape: Sequence[Size], extents: Mapping[Variable, Size]
+) -> tuple[Size, ...]:
     """The undecided (or false) comparisons that together say 0 <= index < size on every axis.
 
     A loop variable is in range of its own extent, which its bounds cannot say where the extent is symbolic.
@@ -79,7 +81,7 @@ def _assume(view: View, axis: int, index: Size, assumed: dict[Variable, Size]) -
     return stand_in
 
 
-def _resolved(size: Size, assumed: Mapping[Variable, Size]) -> Size:
+def _resolved(size: Size, assumed: dict[Variable, Size]) -> Size:
     """`size` with the stand-ins replaced; a later one may stand for an expression over earlier ones."""
     for stand_in in reversed(assumed):
         if not isinstance(size, int):
@@ -101,7 +103,7 @@ def coefficients(size: Size, loops: Collection[Variable]) -> dict[Variable, Size
     found: dict[Variable, Size | None] = {}
     if isinstance(size, int):
         return found
-    for monomial, coefficient in size.terms.items():
+    for monomial, coefficient in size.coefficients.items():
         inside = [variable for atom in monomial for variable in variables(atom) if variable in loops]
         if len(inside) == 1 and inside[0] in monomial:
             factor: Size = coefficient

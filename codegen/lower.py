@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from schedulog.codegen.index import in_range, through, unravel
-from schedulog.codegen.values import Compute, Computation, Constant, Index, Load, Reduction, Value
+from schedulog.codegen.values import Computation, Compute, Constant, Index, Load, Reduction, Value
 from schedulog.errors import CodegenError
 from schedulog.facts.dtype import bool_
 from schedulog.facts.node import Node
@@ -112,7 +112,9 @@ class _Lowering:
             return _Step((), lambda _: self.load(current, indices, read, inside))
         if current.op in ELEMENTWISE:
             needs = tuple((source, indices) for source in current.src)
-            return _Step(needs, lambda sources: self.intern(Compute(current.dtype, current.op, tuple(sources))))
+            return _Step(
+                needs, lambda sources: self.intern(Compute(current.dtype, current.op, tuple(sources)))
+            )
         if current.op in _IDENTITY:
             return _Step(((current.src[0], indices),), lambda sources: sources[0])
         match current.op:
@@ -192,16 +194,20 @@ class _Lowering:
         """`size` with its symbolic variables under their C names and free of their values: the code serves all values."""
         if isinstance(size, int):
             return size
-        new: dict[Variable, Size] = {}
-        for variable in variables(size):
-            if variable not in self.extents and variable not in self.symbols:
-                name = "n_" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in variable.name)
-                self.names[name] = variable.name
-                new[variable] = self.symbols[variable] = Variable(name, variable.min, variable.max)
-                self.symbols[new[variable]] = new[variable]
-            elif variable in self.symbols:
-                new[variable] = self.symbols[variable]
+        new: dict[Variable, Size] = {v: self.symbol(v) for v in variables(size) if v not in self.extents}
         return substitute(size, new) if new else size
+
+    def symbol(self, variable: Variable) -> Variable:
+        """A symbolic variable as the code knows it. It is its own symbol, so naming twice does no harm."""
+        found = self.symbols.get(variable)
+        if found is None:
+            name = "n_" + "".join(
+                c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in variable.name
+            )
+            found = self.symbols[variable] = Variable(name, variable.min, variable.max)
+            self.symbols[found] = found
+            self.names[name] = variable.name
+        return found
 
     def intern(self, value: Value) -> Value:
         """The first value with this content, so that equal values are computed once."""

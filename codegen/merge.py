@@ -20,7 +20,9 @@ def merge_loops(computation: Computation) -> Computation:
     replaced: dict[Variable, Size] = {}
     outputs = _merged(computation.outputs, extents, factors, replaced)
     inner: dict[Value, tuple[Variable, ...]] = {
-        value: _merged(value.loops, extents, factors, replaced) for value in values if isinstance(value, Reduction)
+        value: _merged(value.loops, extents, factors, replaced)
+        for value in values
+        if isinstance(value, Reduction)
     }
     if not replaced:
         return computation
@@ -28,7 +30,10 @@ def merge_loops(computation: Computation) -> Computation:
 
 
 def _merged(
-    loops: Sequence[Variable], extents: dict[Variable, Size], factors: _Factors, replaced: dict[Variable, Size]
+    loops: Sequence[Variable],
+    extents: dict[Variable, Size],
+    factors: _Factors,
+    replaced: dict[Variable, Size],
 ) -> tuple[Variable, ...]:
     """The loops that remain; `extents` and `replaced` learn about the merged ones."""
     kept: list[Variable] = []
@@ -55,7 +60,7 @@ def _fit(outer: Variable, inner: Variable, extent: Size, factors: _Factors) -> b
     return True
 
 
-def _resolved(replaced: Mapping[Variable, Size]) -> dict[Variable, Size]:
+def _resolved(replaced: dict[Variable, Size]) -> dict[Variable, Size]:
     """Replacements of replacements followed to their end."""
     final: dict[Variable, Size] = {}
     for variable, size in reversed(replaced.items()):

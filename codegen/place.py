@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schedulog.codegen.values import Computation, Index, Reduction, Value
+from schedulog.codegen.values import Computation, Constant, Index, Reduction, Value
 from schedulog.facts.symbolic import Variable, variables
 
 
@@ -55,10 +55,7 @@ def dependencies(values: Sequence[Value], loops: Collection[Variable]) -> dict[V
     for value in values:
         own = [v for size in value.sizes for v in variables(size) if v in loops]
         parts = [found[source] for source in value.sources]
-        if not own and len(set(parts)) == 1:
-            merged = parts[0]
-        else:
-            merged = frozenset(own).union(*parts)
+        merged = parts[0] if not own and len(set(parts)) == 1 else frozenset(own).union(*parts)
         found[value] = merged.difference(value.loops) if isinstance(value, Reduction) else merged
     return found
 
@@ -71,7 +68,9 @@ def place(computation: Computation, order: Sequence[Variable]) -> Placement:
     level_of: dict[Variable, Level] = {}
     outputs = _nested(order, root, level_of)
     chain: dict[Reduction, tuple[Level, ...]] = {}
-    for value in reversed(values):  # users first: a reduction's level may be a loop of the reduction around it
+    for value in reversed(
+        values
+    ):  # users first: a reduction's level may be a loop of the reduction around it
         if isinstance(value, Reduction):
             level = _deepest(depends[value], level_of, root)
             level.reductions += 1
@@ -97,4 +96,4 @@ def _deepest(loops: Collection[Variable], level_of: Mapping[Variable, Level], ro
 
 def cheap(value: Value) -> bool:
     """Whether a value is written out again wherever it is used rather than kept."""
-    return isinstance(value, Index) or not value.sources and not value.sizes
+    return isinstance(value, Index | Constant)

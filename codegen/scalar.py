@@ -106,7 +106,7 @@ def only_if(kind: str, condition: str, text: str) -> str:
     return f"{kind.removesuffix('_t')}_if({bare(condition)}, {bare(text)})"
 
 
-def literal(dtype: DType, number: bool | int | float) -> str:
+def literal(dtype: DType, number: bool | float) -> str:
     """A constant of this type; float constants are rounded to it."""
     if dtype.kind == "bool":
         return "true" if number else "false"
@@ -259,7 +259,11 @@ def _cast(to: DType, source: DType, text: str) -> str:
         exact = is_half(to) and source.kind == "bool"
         return held if exact else rounded(to, held)
     if source.is_float:
-        return f"float_to_uint64({bare(text)})" if to.name == "uint64" else f"(({c_type(to)})float_to_int64({bare(text)}))"
+        return (
+            f"float_to_uint64({bare(text)})"
+            if to.name == "uint64"
+            else f"(({c_type(to)})float_to_int64({bare(text)}))"
+        )
     return f"(({c_type(to)}){text})"
 
 

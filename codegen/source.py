@@ -14,7 +14,8 @@ from schedulog.codegen.arrange import arrange
 from schedulog.codegen.choose import choose
 from schedulog.codegen.lower import STATEMENT_LIMIT, lower
 from schedulog.codegen.merge import merge_loops
-from schedulog.codegen.render import body_lines, pointer_name
+from schedulog.codegen.render import body_lines
+from schedulog.codegen.text import pointer_name
 from schedulog.codegen.values import Computation, Load
 from schedulog.errors import CodegenError
 from schedulog.scheduler.kernels import Kernel, Schedule
@@ -69,7 +70,9 @@ def kernel_code(kernel: Kernel, statement_limit: int = STATEMENT_LIMIT) -> Kerne
     names = tuple(computation.variables)
     variables = [f"const int64_t {name} = variables[{i}];" for i, name in enumerate(names)]
     return KernelCode(
-        (*_pointers(kernel, computation), *variables), body, tuple(computation.variables[name] for name in names)
+        (*_pointers(kernel, computation), *variables),
+        body,
+        tuple(computation.variables[name] for name in names),
     )
 
 
@@ -80,7 +83,9 @@ def _body(computation: Computation) -> list[str]:
 
 def _pointers(kernel: Kernel, computation: Computation) -> list[str]:
     """The declarations of the arguments the code uses, which never overlap (argument 0 is one even if it is read)."""
-    used = {0: kernel.value.dtype} | {v.argument: v.dtype for v in computation.values() if isinstance(v, Load)}
+    used = {0: kernel.value.dtype} | {
+        v.argument: v.dtype for v in computation.values() if isinstance(v, Load)
+    }
     lines = []
     for argument, dtype in sorted(used.items(), key=lambda item: item[0]):
         buffer = kernel.buffers[argument]
@@ -123,7 +128,9 @@ class _Program:
         self.variables: dict[str, int] = {}
 
     def code(self) -> ProgramCode:
-        launched = [(i, k) for i, k in enumerate(self.schedule.kernels) if k.kind != "view" and k.value.size > 0]
+        launched = [
+            (i, k) for i, k in enumerate(self.schedule.kernels) if k.kind != "view" and k.value.size > 0
+        ]
         sources = dict.fromkeys((kernel.name for kernel in self.schedule.kernels), "")
         table = _Table()
         slot = {buffer: i for i, buffer in enumerate(self.schedule.buffers)}

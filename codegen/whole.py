@@ -31,7 +31,9 @@ def whole_schedule(values: Sequence[Node], name: str = "whole") -> Schedule:
     """A schedule of one kernel per value; `results` has the values in order."""
     kernels = tuple(whole_kernel(value, i, f"{name}{i}") for i, value in enumerate(values))
     buffers = dict.fromkeys(buffer for kernel in kernels for buffer in kernel.buffers)
-    results = tuple(Result(k.name, k.output, k.buffers[0], ViewStack.of_shape(k.value.shape)) for k in kernels)
+    results = tuple(
+        Result(k.name, k.output, k.buffers[0], ViewStack.of_shape(k.value.shape)) for k in kernels
+    )
     bound = {v.name: v.value for kernel in kernels for v in kernel.variables if v.value is not None}
     return Schedule(graph_of(values), kernels, (), results, tuple(buffers), bound)
 

@@ -1,0 +1,63 @@
+"""The size of tiles: lanes along one output variable, rows along another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from schedulog.codegen.place import Placement
+from schedulog.codegen.values import Computation, Load, Value
+from schedulog.facts.symbolic import Size, Variable, upper_bound
+
+TILE: Final = (
+    64  # lanes of a full tile: four AVX-512 registers of float, enough to hide the latency of an addition
+)
+_WIDTHS: Final = (64, 56, 60, 48, 50, 40, 32)
+_REGISTER_LANES: Final = 16
+_REGISTERS: Final = 16  # vector registers the accumulators of a tile may take
+
+
+def tile_width(extent: Size) -> int:
+    """The tile for a loop: all of a short one, else the best divisor, else the full tile (with a shorter last one)."""
+    if not isinstance(extent, int):
+        return min(TILE, upper_bound(extent))
+    if extent <= TILE:
+        return extent
+    return next((w for w in _WIDTHS if extent % w == 0), TILE)
+
+
+def choose_rows(
+    computation: Computation, placement: Placement, lane: Variable | None, width: int
+) -> tuple[Variable | None, int]:
+    """The output variable to take several steps of at a time, and how many: where they share loads."""
+    for rows in computation.outputs:
+        height = _height(computation.extents[rows], width)
+        if lane is not None and rows != lane and height > 1 and _share(placement, rows, lane):
+            return rows, height
+    return None, 1
+
+
+def _share(placement: Placement, rows: Variable, lane: Variable) -> bool:
+    """Whether every reduction differs along both or neither, and one loads what differs from lane to lane only."""
+    depends = placement.depends
+    if any((rows in depends[r]) != (lane in depends[r]) for r in placement.chain):
+        return False
+    loops = {loop for reduction in placement.chain if lane in depends[reduction] for loop in reduction.loops}
+    return any(
+        isinstance(value, Load) and lane in found and rows not in found and not found.isdisjoint(loops)
+        for value, found in depends.items()
+    )
+
+
+def _height(extent: Size, width: int) -> int:
+    """Rows of a tile: a divisor of the extent for which all accumulators fit the vector registers."""
+    registers = -(-width // _REGISTER_LANES)
+    fitting = (h for h in (8, 7, 6, 5, 4, 3, 2) if h * registers <= _REGISTERS)
+    return next((h for h in fitting if isinstance(extent, int) and extent % h == 0), 1)
+
+
+def may_overlap(computation: Computation, values: Sequence[Value], lane: Variable, width: int) -> bool:
+    """Whether a short last tile may begin early and write some values again: not where a kernel reads what it writes."""
+    extent = computation.extents[lane]
+    reads_output = any(isinstance(value, Load) and value.argument == 0 for value in values)
+    return isinstance(extent, int) and extent > width and extent % width != 0 and not reads_output
