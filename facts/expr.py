@@ -32,9 +32,11 @@ class Expr:
     max: int
     constant: int
     coefficients: Mapping[Monomial, int]
+    _hash: int
 
     @property
     def terms(self) -> Mapping[Monomial, int]:
+        """The coefficient of each monomial, in the order in which they are shown."""
         return self.coefficients
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -44,8 +46,7 @@ class Expr:
         raise TypeError(f"{self} has no truth value: ask with less() or equal(), or by its min and max")
 
     def __hash__(self) -> int:
-        # From the bytes and not hash(bytes), which differs between processes.
-        return int.from_bytes(self.identity[:8], "little")
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Expr) and self.identity == other.identity)
@@ -91,7 +92,7 @@ class Atom(Expr):
     `children` are the expressions it is made of, `label` is the name of the first variable in it.
     """
 
-    __slots__ = ("children", "coefficients", "identity", "label", "max", "min")
+    __slots__ = ("_hash", "children", "coefficients", "identity", "label", "max", "min")
 
     children: tuple[Size, ...]
     label: str
@@ -111,7 +112,9 @@ class Atom(Expr):
 
     def _fill(self, children: tuple[Size, ...], content: bytes, label: str, low: int, high: int) -> None:
         _ASSIGN(self, "children", children)
-        _ASSIGN(self, "identity", blake2b(content, digest_size=16).digest())
+        identity = blake2b(content, digest_size=16).digest()
+        _ASSIGN(self, "identity", identity)
+        _ASSIGN(self, "_hash", _number(identity))
         _ASSIGN(self, "label", label)
         _ASSIGN(self, "min", low)
         _ASSIGN(self, "max", high)
@@ -178,10 +181,12 @@ class FloorDiv(_Pair):
 
     @property
     def numerator(self) -> Size:
+        """What is divided."""
         return self.children[0]
 
     @property
     def denominator(self) -> Size:
+        """What it is divided by, at least 1."""
         return self.children[1]
 
 
@@ -200,10 +205,12 @@ class Modulo(_Pair):
 
     @property
     def numerator(self) -> Size:
+        """What is divided."""
         return self.children[0]
 
     @property
     def denominator(self) -> Size:
+        """What it is divided by, at least 1."""
         return self.children[1]
 
     def __getattr__(self, name: str) -> Any:
@@ -228,17 +235,19 @@ class Less(_Pair):
 
     @property
     def left(self) -> Size:
+        """The side that is to be smaller."""
         return self.children[0]
 
     @property
     def right(self) -> Size:
+        """The side that is to be greater."""
         return self.children[1]
 
 
 class Polynomial(Expr):
     """A sum of monomials with coefficients and a constant. Made by arithmetic."""
 
-    __slots__ = ("_terms", "coefficients", "constant", "identity", "max", "min")
+    __slots__ = ("_hash", "_terms", "coefficients", "constant", "identity", "max", "min")
 
     _terms: Mapping[Monomial, int]
 
@@ -251,6 +260,8 @@ class Polynomial(Expr):
         match name:
             case "identity":
                 _ASSIGN(self, name, _digest(self.coefficients, self.constant))
+            case "_hash":
+                _ASSIGN(self, name, _number(self.identity))
             case "min" | "max":
                 low, high = arithmetic.bounds(self.coefficients, self.constant)
                 _ASSIGN(self, "min", low)
@@ -263,6 +274,7 @@ class Polynomial(Expr):
 
     @property
     def terms(self) -> Mapping[Monomial, int]:
+        """The coefficient of each monomial, in the order in which they are shown."""
         return self._terms
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -286,6 +298,11 @@ def upper_bound(size: Size) -> int:
 def _name(size: Size) -> bytes:
     # No spelling is the beginning of another, so joined spellings are unambiguous.
     return b"i%d;" % size if isinstance(size, int) else b"e" + size.identity
+
+
+def _number(identity: bytes) -> int:
+    # Not hash(identity), which differs between processes.
+    return hash(int.from_bytes(identity[:8], "little"))
 
 
 def _first_label(sizes: tuple[Size, ...]) -> str:

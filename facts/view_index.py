@@ -23,6 +23,8 @@ Located = tuple[Size, tuple[Size, ...]]
 
 def locate(views: Sequence[View], indices: Sequence[Size]) -> Located:
     """(position in the base, guards) of the element at `indices`, as described at `ViewStack.index`."""
+    if len(views) == 1:
+        return _settled(*_step(views[0], indices, None))
     inside = _Inside()
     position, guards = _step(views[-1], indices, inside)
     for view in reversed(views[:-1]):
@@ -64,7 +66,7 @@ class _Inside:
         return size
 
 
-def _step(view: View, indices: Sequence[Size], inside: _Inside) -> tuple[Size, list[Size]]:
+def _step(view: View, indices: Sequence[Size], inside: _Inside | None) -> tuple[Size, list[Size]]:
     """The position in what lies under `view`, and the guards of its mask."""
     position = view.offset
     guards: list[Size] = []
@@ -75,7 +77,8 @@ def _step(view: View, indices: Sequence[Size], inside: _Inside) -> tuple[Size, l
                 guards.append(less(begin - 1, index))
             if end != size:
                 guards.append(less(index, end))
-            index = inside.narrowed(index, begin, end)
+            if inside is not None:
+                index = inside.narrowed(index, begin, end)
         if size != 1:
             position = position + index * stride
     return position, guards
