@@ -96,7 +96,7 @@ def show_kernels(run: Run) -> None:
 def show_questions(run: Run) -> None:
     """Ask three of the named queries, and show the first rows of each answer."""
     for name in QUESTIONS:
-        answer = ask(run.database(), name)
+        answer = ask(run.database, name)
         print(f"\nsql> {name}    {named_queries()[name].title}")
         print_table(answer.columns, answer.rows[:5])
 
