@@ -15,7 +15,7 @@ $(VENV)/.ready: pyproject.toml
 
 demo: $(VENV)/.ready  ## schedule, compile and run a real model, and ask why
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps basic-pitch==0.4.0
-	@$(BIN)/python examples/basic_pitch.py
+	@$(BIN)/python examples/piano_keys.py
 
 test: $(VENV)/.ready  ## the whole test suite
 	@$(BIN)/python -m pytest -q -n auto
