@@ -57,6 +57,37 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL530": "memory whose contents are not given",
         "SL531": "an input of the wrong shape or dtype",
         "SL532": "an input the graph does not have",
+        # Loading and saving.
+        "SL121": "saved rules that are not those of the run",
+        "SL260": "a graph file that cannot be read",
+        "SL261": "a file of an unknown kind",
+        "SL262": "a line that a record does not have",
+        "SL263": "a record that is not one",
+        "SL264": "a choice that this kind of graph file does not have",
+        "SL533": "an input file that cannot be read",
+        # Run databases.
+        "SL601": "a database that does not exist",
+        "SL602": "a file that is no whole database of runs",
+        "SL603": "a database of another version",
+        "SL604": "a database that cannot be written",
+        "SL605": "a query that cannot be answered",
+        "SL606": "a run that the database does not hold",
+        "SL607": "runs whose relations differ too much for one database",
+        "SL608": "a query that would change something",
+        "SL609": "a query parameter without a value",
+        # The command line, public functions, and questions.
+        "SL700": "a command line that is not understood",
+        "SL701": "a function of the rules that is not given",
+        "SL702": "rows that do not fit their relation",
+        "SL703": "an unknown engine",
+        "SL704": "something that cannot be scheduled",
+        "SL710": "a question that cannot be read",
+        "SL711": "a question about an unknown relation",
+        "SL712": "a question with the wrong number of arguments",
+        "SL713": "a question about something that is not there",
+        "SL714": "a question about a fact that does not hold",
+        "SL715": "a question that means several facts",
+        "SL900": "a bug in schedulog",
     }
 )
 

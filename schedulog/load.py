@@ -33,24 +33,24 @@ def load(
 
     `dims` gives sizes to the symbolic dims of an ONNX model, `constants` fixes inputs of one to values.
 
-    Raises GraphError: SL250 a file that cannot be read, SL251 a kind of file that is not known, SL252 no such line,
-    SL253 a record that is not one, SL254 `dims` or `constants` for another kind of file; and what the readers raise.
+    Raises GraphError: SL260 a file that cannot be read, SL261 a kind of file that is not known, SL262 no such line,
+    SL263 a record that is not one, SL264 `dims` or `constants` for another kind of file; and what the readers raise.
     """
     name, _, line = os.fspath(path).partition("#")
     suffix = next((s for s in SUFFIXES if name.lower().endswith(s)), "")
     if not suffix:
-        raise GraphError("SL251", f"cannot tell what kind of graph {name} is", where=name,
+        raise GraphError("SL261", f"cannot tell what kind of graph {name} is", where=name,
                          help=f"known are names that end in {', '.join(SUFFIXES)}")  # fmt: skip
     if line and not suffix.startswith(".jsonl"):
-        raise GraphError("SL252", f"`#{line}` picks a line of a record, which {name} is not", where=name)
+        raise GraphError("SL262", f"`#{line}` picks a line of a record, which {name} is not", where=name)
     if not Path(name).is_file():
-        raise GraphError("SL250", f"no file {name}", where=name)
+        raise GraphError("SL260", f"no file {name}", where=name)
     if suffix == ".onnx":
         from schedulog.facts.onnx_reader import read_onnx
 
         return read_onnx(name, dims=dims, constants=constants)
     if dims or constants:
-        raise GraphError("SL254", "only ONNX models have dims to bind and inputs to fix", where=name)
+        raise GraphError("SL264", "only ONNX models have dims to bind and inputs to fix", where=name)
     return read_graph(_text(name), name) if suffix == ".json" else _recorded(name, line)
 
 
@@ -64,25 +64,25 @@ def _text(name: str) -> str:
 
 
 def _unreadable(name: str, reason: str) -> GraphError:
-    return GraphError("SL250", f"cannot read {name}", where=name, reason=reason)
+    return GraphError("SL260", f"cannot read {name}", where=name, reason=reason)
 
 
 def _recorded(name: str, line: str) -> Graph:
     if line and not re.fullmatch(r"\d+", line):
         raise GraphError(
-            "SL252", f"`#{line}` is no line of a record", where=name, help=f"{name}#0 is the first"
+            "SL262", f"`#{line}` is no line of a record", where=name, help=f"{name}#0 is the first"
         )
     wanted = int(line or 0)
     where = f"{name}#{wanted}"
     try:
         record = json.loads(_line(name, wanted))
         if not isinstance(record, dict):
-            raise GraphError("SL253", "a recorded call is a JSON object", where=where)
+            raise GraphError("SL263", "a recorded call is a JSON object", where=where)
         return read_record(record, where).graph
     except json.JSONDecodeError as error:
-        raise GraphError("SL253", "the line is not JSON", where=where, reason=error.msg) from error
+        raise GraphError("SL263", "the line is not JSON", where=where, reason=error.msg) from error
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise GraphError("SL253", "the line is no recorded scheduling call", where=where,
+        raise GraphError("SL263", "the line is no recorded scheduling call", where=where,
                          reason=f"{type(error).__name__}: {error}") from error  # fmt: skip
 
 
@@ -97,5 +97,5 @@ def _line(name: str, wanted: int) -> str:
         raise _unreadable(name, f"byte {error.start} of line {wanted} is not UTF-8") from error
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(name, str(error)) from error
-    raise GraphError("SL252", f"{name} has {count} lines, no line {wanted}", where=name,
+    raise GraphError("SL262", f"{name} has {count} lines, no line {wanted}", where=name,
                      help=f"{name}#0 is the first")  # fmt: skip

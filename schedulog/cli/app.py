@@ -1,0 +1,44 @@
+"""The command line as a whole: which commands there are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from schedulog.cli.listing import devices_command, rules_command
+from schedulog.cli.run import run_command
+from schedulog.cli.sql import sql_command
+from schedulog.cli.why import why_command
+
+app = typer.Typer(
+    name="schedulog",
+    help="Schedule tensor graphs by Datalog rules, run them, and ask why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import schedulog
+
+        typer.echo(f"schedulog {schedulog.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Schedule tensor graphs by Datalog rules, run them, and ask why."""
+
+
+app.command("run")(run_command)
+app.command("sql")(sql_command)
+app.command("why")(why_command)
+app.command("devices")(devices_command)
+app.command("rules")(rules_command)

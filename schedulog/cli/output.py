@@ -1,0 +1,69 @@
+"""What commands print: aligned tables, JSON, and a sign of life on a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on standard output; floats that JSON does not know become texts ("nan", "inf")."""
+    typer.echo(json.dumps(_plain(value), ensure_ascii=False, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Rows under their column names, numbers to the right. The last column is never padded."""
+    texts = [[_text(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
+    right = [
+        bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(columns))
+    ]
+    for line in (list(columns), *texts):
+        cells = [
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(line, widths, right, strict=True)
+        ]
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("\n", " ")
+
+
+def size_text(nbytes: int) -> str:
+    """Bytes in the unit people read: 512 B, 3.1 kB, 4.7 MB."""
+    value, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
+    while value >= 1000 and len(units) > 1:
+        value /= 1000
+        units.pop(0)
+    return f"{nbytes} B" if units[0] == "B" else f"{value:.1f} {units[0]}"
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """Show `text` while a long step runs, if people watch."""
+    if not (sys.stderr.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield

@@ -1,0 +1,207 @@
+"""`schedulog run`: schedule a graph, show its kernels, run them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from schedulog.cli.inputs import check_given, pairs, random_inputs, read_array
+from schedulog.cli.output import print_json, print_table, size_text, working
+from schedulog.errors import SchedulogError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from schedulog.run import Run
+    from schedulog.scheduler.kernels import Kernel
+
+GraphPath = Annotated[str, typer.Argument(help="A graph: .onnx, .json, or a record .jsonl[.gz]#LINE.")]
+Rules = Annotated[list[str] | None, typer.Option("--rules", help="A rule pack, file or folder; repeatable.")]
+Dims = Annotated[list[str] | None, typer.Option("--dim", help="A size of an ONNX dim: N=1.")]
+Options = Annotated[list[str] | None, typer.Option("--set", help="A switch for the rules: FUSE_ARANGE=1.")]
+Engine = Annotated[str, typer.Option("--engine", help="sqlite, pydatalog or clingo.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@dataclass
+class _Request:
+    """What was asked for, and the seconds of each stage."""
+
+    device: str | None
+    inputs: dict[str, Any]
+    random: int | None
+    save: str | None
+    append: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str, text: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        with working(text):
+            yield
+        self.seconds[name] = time.perf_counter() - begin
+
+
+def run_command(
+    graph: GraphPath,
+    rules: Rules = None,
+    engine: Engine = "sqlite",
+    device: Annotated[str | None, typer.Option(help="Where to run; see `schedulog devices`.")] = None,
+    input: Annotated[list[str] | None, typer.Option(help="An input: NAME=FILE.npy; repeatable.")] = None,
+    random: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Random values for other inputs.")
+    ] = None,
+    dim: Dims = None,
+    set_: Options = None,
+    save: Annotated[str | None, typer.Option(metavar="RUN.db", help="Save what was decided.")] = None,
+    append: Annotated[bool, typer.Option(help="With --save: keep the runs in the file.")] = False,
+    execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Run the kernels.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule a graph by rules, show its kernels, and run them."""
+    options, dims = pairs(set_ or (), "--set", int), pairs(dim or (), "--dim", int)
+    request = _Request(device, pairs(input or (), "--input", read_array), random, save, append)
+    run = scheduled(request, graph, dims, (tuple(rules or ("classic",)), engine, options))
+    if not as_json:
+        _show_kernels(run)
+    outputs: dict[str, Any] | None = None
+    try:
+        outputs = _execute(run, request) if execute else None
+    except SchedulogError:
+        _save(run, request)
+        raise
+    _save(run, request)
+    if as_json:
+        print_json(_record(run, request, outputs))
+    else:
+        _show_results(request, outputs)
+
+
+def scheduled(
+    request: _Request, path: str, dims: dict[str, int], policy: tuple[tuple[str, ...], str, dict[str, int]]
+) -> Run:
+    """Load and schedule; `policy` is rules, engine and options."""
+    rules, engine, options = policy
+    with request.stage("load", f"reading {path}"):
+        from schedulog.load import load
+
+        graph = load(path, dims=dims)
+    with request.stage("schedule", f"scheduling {len(graph.nodes)} nodes"):
+        from schedulog.run import schedule
+
+        return schedule(graph, rules, engine, options)
+
+
+def _execute(run: Run, request: _Request) -> dict[str, Any]:
+    from schedulog.runtimes import default_device
+
+    graph, inputs = run.graph, request.inputs
+    request.device = request.device or default_device()
+    if request.random is not None:
+        inputs = random_inputs(graph, request.random, inputs) | inputs
+    check_given(graph, inputs)
+    with request.stage("compile", f"compiling {len(run.kernels)} kernels"):
+        run.load(request.device)
+    with request.stage("execute", f"running on {request.device}"):
+        outputs = run.execute(inputs, request.device, [])
+    return {name: _summary(value) for name, value in outputs.items()}
+
+
+def _summary(value: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Shape and statistics of an output; NaNs are counted and left out of the others."""
+    import numpy as np
+
+    numbers = value.astype(np.float64).reshape(-1)
+    finite = numbers[~np.isnan(numbers)]
+    found: dict[str, Any] = {"dtype": str(value.dtype), "shape": list(value.shape)}
+    if finite.size:
+        with np.errstate(invalid="ignore"):
+            found |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
+    return found | {"nan": int(numbers.size - finite.size)}
+
+
+def _save(run: Run, request: _Request) -> None:
+    if request.save is not None:
+        with request.stage("save", f"writing {request.save}"):
+            run.save(request.save, append=request.append)
+
+
+def _show_kernels(run: Run) -> None:
+    graph = run.graph
+    typer.echo(f"{graph.name}: {len(graph.nodes)} nodes, {len(run.kernels)} kernels")
+    columns = ("kernel", "computes", "value", "read", "written", "because of")
+    print_table(columns, [_kernel_row(kernel) for kernel in run.kernels])
+
+
+def _kernel_row(kernel: Kernel) -> tuple[str, ...]:
+    value = f"{kernel.value.dtype}{_shape(kernel)}"
+    read, written = size_text(kernel.bytes_read), size_text(kernel.bytes_written)
+    return kernel.name, _computes(kernel), value, read, written, ", ".join(kernel.rules)
+
+
+def _shape(kernel: Kernel) -> str:
+    from schedulog.facts.symbolic import render
+
+    return f"[{','.join(render(size) for size in kernel.value.shape)}]"
+
+
+def _computes(kernel: Kernel) -> str:
+    """The operations inside, each once with its count, as far as they fit."""
+    counts: dict[str, int] = {}
+    for n in kernel.members:
+        if n.op not in ("VIEW", "CONST", "BIND"):
+            counts[n.op.lower()] = counts.get(n.op.lower(), 0) + 1
+    names = [name if count == 1 else f"{count} {name}" for name, count in counts.items()]
+    shown = names if len(names) <= 5 else [*names[:4], f"{len(names) - 4} more"]
+    return ", ".join(shown) or "-"
+
+
+def _show_results(request: _Request, outputs: dict[str, Any] | None) -> None:
+    if outputs:
+        typer.echo("")
+        columns = ("output", "dtype", "shape", "min", "max", "mean", "nan")
+        print_table(columns, [_output_row(name, found) for name, found in outputs.items()])
+    stages = ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in request.seconds.items())
+    where = f" on {request.device}" if outputs is not None else ""
+    typer.echo(f"\n{stages}{where}")
+    if request.save is not None:
+        typer.echo(f"saved: {request.save}   (schedulog sql {request.save})")
+
+
+def _output_row(name: str, found: dict[str, Any]) -> tuple[Any, ...]:
+    statistics = (found.get("min"), found.get("max"), found.get("mean"))
+    return name, found["dtype"], str(found["shape"]).replace(" ", ""), *statistics, found["nan"]
+
+
+def _record(run: Run, request: _Request, outputs: dict[str, Any] | None) -> dict[str, Any]:
+    graph = run.graph
+    return {
+        "graph": {"name": graph.name, "nodes": len(graph.nodes), "inputs": list(graph.inputs)},
+        "rules_sha": run.program.sha,
+        "engine": run.engine,
+        "options": dict(run.options),
+        "kernels": [_kernel_record(run, kernel) for kernel in run.kernels],
+        "device": request.device if outputs is not None else None,
+        "outputs": outputs,
+        "seconds": request.seconds,
+        "saved": request.save,
+    }
+
+
+def _kernel_record(run: Run, kernel: Kernel) -> dict[str, Any]:
+    return {
+        "name": kernel.name,
+        "kind": kernel.kind,
+        "output": run.graph.label(kernel.output),
+        "members": [run.graph.label(n) for n in kernel.members],
+        "dtype": str(kernel.value.dtype),
+        "shape": _shape(kernel),
+        "bytes_read": kernel.bytes_read,
+        "bytes_written": kernel.bytes_written,
+        "rules": list(kernel.rules),
+    }

@@ -1,0 +1,56 @@
+"""`schedulog why`: the reasons for a fact, of a graph or of a saved run."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Annotated
+
+import typer
+
+from schedulog.cli.inputs import pairs
+from schedulog.cli.output import print_json, working
+from schedulog.cli.proof import proof_lines, proof_record
+from schedulog.cli.run import AsJson, Dims, Options, Rules
+from schedulog.load import SUFFIXES, load
+from schedulog.scheduler.database import open_database, saved_decisions
+from schedulog.scheduler.load import load_program
+from schedulog.scheduler.question import names, why
+from schedulog.scheduler.schedule import Decisions, Scheduler
+
+
+def why_command(
+    source: Annotated[str, typer.Argument(metavar="GRAPH_OR_DB", help="A graph, or a saved run.")],
+    fact: Annotated[str, typer.Argument(help="A fact: realize(n12), stored('conv1'), data(_, n7).")],
+    depth: Annotated[int, typer.Option(min=1, help="Levels to write out.")] = 6,
+    run: Annotated[
+        int | None, typer.Option(help="Which run of a saved file; the newest if left out.")
+    ] = None,
+    rules: Rules = None,
+    dim: Dims = None,
+    set_: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a fact holds: which rule derived it from what, down to the facts of the graph."""
+    with working(f"asking {source}"):
+        if PurePath(source.partition("#")[0]).name.lower().endswith(SUFFIXES):
+            options, dims = pairs(set_ or (), "--set", int), pairs(dim or (), "--dim", int)
+            decisions = Scheduler(load_program(rules or ["classic"])).decide(load(source, dims=dims), options)
+        else:
+            decisions = _saved(source, run, given=bool(rules or dim or set_))
+        proof = why(decisions, fact)
+    if as_json:
+        print_json(proof_record(proof, names(decisions)))
+    else:
+        typer.echo("\n".join(proof_lines(proof, names(decisions), depth)))
+
+
+def _saved(source: str, run: int | None, *, given: bool) -> Decisions:
+    if given:
+        raise typer.BadParameter(
+            "a saved run has its rules, dims and switches", param_hint="--rules, --dim, --set"
+        )
+    connection = open_database(source)
+    try:
+        return saved_decisions(connection, run)
+    finally:
+        connection.close()
