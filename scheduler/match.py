@@ -18,6 +18,7 @@ from schedulog.scheduler.program import (
     Call,
     Const,
     Expr,
+    Literal_,
     Program,
     Rule,
     Term,
@@ -69,7 +70,7 @@ class Matcher:
         self.by_head: dict[str, list[Rule]] = {}
         for rule in sorted(program.rules, key=lambda rule: (rule.id, rule.clause)):
             self.by_head.setdefault(rule.head.relation, []).append(rule)
-        self._plans: dict[str, tuple[Step, ...]] = {}
+        self._plans: dict[str, list[tuple[Step, ...]]] = {}
 
     def rules(self, relation: str) -> Sequence[Rule]:
         """Return the rules and stated facts of a relation, in the order of their names."""
@@ -80,11 +81,26 @@ class Matcher:
         values = self.unify(rule.head, row)
         if values is None:
             return
-        steps = self._plans.get(rule.name)
-        if steps is None:
-            steps = order_rule(rule, self.program.relations, known=values)
-            self._plans[rule.name] = steps
-        yield from self.solutions(steps, values)
+        yield from self.solutions(self.plan(rule, values), values)
+
+    def plan(self, rule: Rule, values: Values) -> tuple[Step, ...]:
+        """Return the order that begins with the atom of fewest rows, the head's values being known."""
+        plans = self._plans.get(rule.name)
+        if plans is None:
+            starts = [
+                i for i, item in enumerate(rule.body) if isinstance(item, Literal_) and not item.negated
+            ]
+            plans = [
+                order_rule(rule, self.program.relations, first=first, known=values)
+                for first in starts or [None]
+            ]
+            self._plans[rule.name] = plans
+        return plans[0] if len(plans) == 1 else min(plans, key=lambda steps: self.width(steps[0], values))
+
+    def width(self, step: Step, values: Values) -> int:
+        """Return the number of rows that a first step meets."""
+        assert isinstance(step, Scan)
+        return len(self.present.matching(step.atom.relation, step.bound, self.key(step, values)))
 
     def unify(self, atom: Atom, row: Row) -> dict[str, int] | None:
         """Return the values that make an atom equal to a row, or None."""
