@@ -27,13 +27,13 @@ _MOST = 2**31 - 1
 
 
 class ClingoEvaluator(SetEvaluator):
-    """Evaluates a program with clingo. Raises UsageError SL704 when clingo is not installed."""
+    """Evaluates a program with clingo. Raises UsageError SL705 when clingo is not installed."""
 
     def __init__(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(program, limits)
         if importlib.util.find_spec("clingo") is None:
             raise UsageError(
-                "SL704", "clingo is not installed", help="pip install clingo, or use the sqlite engine"
+                "SL705", "clingo is not installed", help="pip install clingo, or use the sqlite engine"
             )
 
     def engine(self, calls: Calls) -> SetEngine:

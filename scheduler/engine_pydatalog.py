@@ -31,14 +31,14 @@ from schedulog.scheduler.symbols import decoder
 class PydatalogEvaluator(SetEvaluator):
     """Evaluates a program with pyDatalog. Close it, or use it in a `with` statement, to end its process.
 
-    Raises UsageError SL704 when pyDatalog is not installed.
+    Raises UsageError SL705 when pyDatalog is not installed.
     """
 
     def __init__(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(program, limits)
         if importlib.util.find_spec("pyDatalog") is None:
             raise UsageError(
-                "SL704", "pyDatalog is not installed", help="pip install pyDatalog, or use the sqlite engine"
+                "SL705", "pyDatalog is not installed", help="pip install pyDatalog, or use the sqlite engine"
             )
         self._process = _Process(limits.seconds)
 

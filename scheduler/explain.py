@@ -84,28 +84,17 @@ class Explainer:
         }
 
     def why(self, relation: str, row: Row) -> Proof:
-        """Return a proof of least height. Raises UsageError SL703 when the atom is not true."""
+        """Return a proof of least height. Raises UsageError SL711, SL712 and SL714, see `Model.why`."""
+        declared = self.program.relations.get(relation)
+        if declared is None:
+            raise UsageError("SL711", f"no relation is called {relation}", help="ask about a declared relation")
+        if declared.arity != len(row):
+            raise UsageError("SL712", f"{relation} has {declared.arity} arguments, not {len(row)}")
+        if not self.rows.matching(relation, tuple(range(declared.arity)), row):
+            atom = decoder(self.symbols, self.program.relations)(relation, row)
+            raise UsageError("SL714", f"{atom} is not true", help="ask why of a row of the model")
         goal = (relation, row)
-        if not self.is_true(goal):
-            known = relation in self.program.relations
-            raise UsageError(
-                "SL703",
-                f"{self.spell(goal)} is not true" if known else f"no relation is called {relation}",
-                help="ask why of a row of the model",
-            )
         return self.build(goal, self.explore(goal))
-
-    def is_true(self, goal: Fact) -> bool:
-        relation = self.program.relations.get(goal[0])
-        if relation is None or relation.arity != len(goal[1]):
-            return False
-        return bool(self.rows.matching(goal[0], tuple(range(relation.arity)), goal[1]))
-
-    def spell(self, goal: Fact) -> str:
-        relation = self.program.relations[goal[0]]
-        if relation.arity != len(goal[1]):
-            return f"{goal[0]}{goal[1]}"
-        return decoder(self.symbols, self.program.relations)(*goal)
 
     def is_fact(self, goal: Fact) -> bool:
         return goal[0] not in self.derived or goal in self.stated or goal[1] in self.given.get(goal[0], ())

@@ -81,7 +81,7 @@ class Model:
     def why(self, relation: str, row: Sequence[int]) -> Proof:
         """Return a proof of least height for a true atom. Its text: `proof.render(model.decode)`.
 
-        Raises UsageError SL703 when the atom is not true.
+        Raises UsageError SL711 or SL712 for a row that no relation can hold, SL714 when the atom is not true.
         """
         return self._explainer.why(relation, tuple(row))
 

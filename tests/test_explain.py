@@ -101,14 +101,14 @@ def test_kinds_of_premises() -> None:
 
 def test_false_and_unknown_atoms() -> None:
     model = model_of(PATHS, e=[(0, 1)])
-    for relation, row, message in [
-        ("path", (1, 0), "path(1, 0) is not true"),
-        ("path", (0,), "path(0,) is not true"),
-        ("road", (0, 1), "no relation is called road"),
+    for relation, row, code, message in [
+        ("path", (1, 0), "SL714", "path(1, 0) is not true"),
+        ("path", (0,), "SL712", "path has 2 arguments, not 1"),
+        ("road", (0, 1), "SL711", "no relation is called road"),
     ]:
         with pytest.raises(UsageError) as caught:
             model.why(relation, row)
-        assert (caught.value.code, caught.value.message) == ("SL703", message)
+        assert (caught.value.code, caught.value.message) == (code, message)
 
 
 def distances(edges: list[Row]) -> dict[Row, int]:
