@@ -59,17 +59,18 @@ class _Body:
 
     def define(self, value: Value) -> list[str]:
         text = self.values.expression(value)
+        setup, self.values.setup = self.values.setup, []
         per_row = self.values.along_rows(value) and not self.values.along_lanes(value)
         if value in self.used.once and len(text) <= INLINE_WIDTH and not per_row:
             self.values.text[value] = text
-            return []
+            return setup
         name = self.values.fresh(_stem(value))
         kind = scalar.c_type(scalar.plain(value.dtype))
         if value in self.used.kept:
             self.values.text[value] = self.element(name, value)
-            return [f"{self.values.text[value]} = {scalar.bare(text)};"]
+            return [*setup, f"{self.values.text[value]} = {scalar.bare(text)};"]
         self.values.text[value] = name
-        return [f"const {kind} {name} = {scalar.bare(text)};"]
+        return [*setup, f"const {kind} {name} = {scalar.bare(text)};"]
 
     # loops
 
@@ -261,4 +262,4 @@ def _stem(value: Value) -> str:
 
 
 def _indent(lines: list[str], steps: int = 1) -> list[str]:
-    return [line if line.startswith("#") else "  " * steps + line for line in lines]
+    return ["  " * steps + line for line in lines]

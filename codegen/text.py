@@ -20,7 +20,7 @@ _NO_END: Final = 1 << 20  # past every lane
 class ValueText:
     """Gives every value its text, and every name of a kernel once per stem and number.
 
-    `text` holds what has been named so far. Rows that a lane loop needs are set up by the lines in `before` (outside
+    `text` holds what has been named so far, `setup` the lines the statement that is being written needs before it. Rows that a lane loop needs are set up by the lines in `before` (outside
     the row loop) and `before_row` (inside it), which the lane loop's writer takes over.
     """
 
@@ -29,6 +29,7 @@ class ValueText:
         self.choice = choice
         self.text: dict[Value, str] = {}
         self.count: dict[str, int] = {}
+        self.setup: list[str] = []
         self.before: list[str] = []
         self.before_row: list[str] = []
 
@@ -88,9 +89,13 @@ class ValueText:
         row = self.row(value, dtype)
         if row is not None:
             return scalar.from_storage(dtype, row)
-        tests = self.all_of(value.tests)
-        element = f"{pointer}[index_if({tests}, {offset})]"
-        return scalar.from_storage(dtype, scalar.only_if(scalar.storage_type(dtype), tests, element))
+        inside = self.all_of(value.tests)
+        if len(value.tests) > 1:
+            name = self.fresh("all")
+            self.setup.append(f"const bool {name} = {inside};")
+            inside = name
+        element = f"{pointer}[index_if({scalar.bare(inside)}, {offset})]"
+        return scalar.from_storage(dtype, scalar.only_if(scalar.storage_type(dtype), inside, element))
 
     def all_of(self, tests: Sequence[Value]) -> str:
         return " & ".join(dict.fromkeys(self.of(test) for test in tests))
@@ -137,13 +142,14 @@ class ValueText:
             else f"{name}_first + (lanes - 1){times}"
         )
         whole = [*map(self.of, fixed), f"({name}_first >= 0)", f"({last} < {elements})"]
-        filled = scalar.only_if(kind, tests, f"{pointer}[index_if({tests}, {c_text(value.offset)})]")
+        filled = scalar.only_if(kind, "inside", f"{pointer}[index_if(inside, {c_text(value.offset)})]")
         return [
             f"const int64_t {name}_first = {c_text(substitute(value.offset, {lane: _tile_start(lane)}))};",
             f"const bool {name}_whole = {' & '.join(whole)};",
             f"{kind} {name}_edge[{(self.choice.width - 1) * step + 1}];",
             f"if (!{name}_whole) for (int32_t lane = 0; lane < {count}; lane++) {{",
             f"  const int64_t {lane.name} = {lane.name}_tile + lane;",
+            f"  const bool inside = {tests};",
             "  NOT_VECTORISED;",
             f"  {name}_edge[lane{times}] = {filled};",
             "}",

@@ -12,7 +12,9 @@ from schedulog.runtimes.base import Device
 def device_names() -> list[str]:
     """The names of all devices there is a file for, sorted, whether or not they can run here."""
     folder = Path(__file__).parent
-    return sorted(path.stem for path in folder.glob("*.py") if f"class {_class(path.stem)}" in path.read_text("utf-8"))
+    return sorted(
+        path.stem for path in folder.glob("*.py") if f"class {_class(path.stem)}" in path.read_text("utf-8")
+    )
 
 
 def devices() -> dict[str, str | None]:
@@ -28,13 +30,18 @@ def default_device() -> str:
 def open_device(name: str) -> Device:
     """The device called `name`. Raises DeviceError: SL500 if there is none, SL501 if it cannot run here."""
     if name not in device_names():
-        raise DeviceError("SL500", f"there is no device `{name}`", help="devices: " + ", ".join(device_names()))
+        raise DeviceError(
+            "SL500", f"there is no device `{name}`", help="devices: " + ", ".join(device_names())
+        )
     device = _make(name)
     reason = device.missing()
     if reason is not None:
         usable = [other for other, missing in devices().items() if missing is None]
         raise DeviceError(
-            "SL501", f"device {name} cannot run here", reason=reason, help="devices that can: " + ", ".join(usable)
+            "SL501",
+            f"device {name} cannot run here",
+            reason=reason,
+            help="devices that can: " + ", ".join(usable),
         )
     return device
 

@@ -110,11 +110,19 @@ class CProgram:
         self._schedule = schedule
         self._code = code
         self._run = library.schedulog_run
-        self._run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+        self._run.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_int64,
+        ]
         self._run.restype = None
         self._types = [buffer.dtype.to_numpy() for buffer in schedule.buffers]
         slot = {buffer: i for i, buffer in enumerate(schedule.buffers)}
-        self._written = frozenset(slot[kernel.buffers[0]] for kernel in schedule.kernels if kernel.kind != "view")
+        self._written = frozenset(
+            slot[kernel.buffers[0]] for kernel in schedule.kernels if kernel.kind != "view"
+        )
 
     def run(
         self,
@@ -162,7 +170,9 @@ class CProgram:
             bound = variable.value if variable is not None else None
             value = variables.get(name, self._schedule.variables.get(name, bound))
             if value is None:
-                raise DeviceError("SL511", f"variable {name} has no value", help=f"give {name} a value for this run")
+                raise DeviceError(
+                    "SL511", f"variable {name} has no value", help=f"give {name} a value for this run"
+                )
             if variable is not None and not variable.min <= value <= variable.max:
                 raise DeviceError(
                     "SL511",
@@ -177,7 +187,9 @@ def _unfit(position: int, array: NDArray[Any], name: str, expected: str, whole: 
     given = f"{array.size} x {array.dtype}{'' if array.flags.c_contiguous else ', not contiguous'}"
     return DeviceError(
         "SL510",
-        f"an array of {given} for a buffer of {expected}" if not whole else "a read-only array for a buffer that is written",
+        f"an array of {given} for a buffer of {expected}"
+        if not whole
+        else "a read-only array for a buffer that is written",
         where=f"memory[{position}]{f' ({name})' if name else ''}",
         help="give a flat contiguous array of the buffer's dtype and size, writeable if a kernel writes it",
     )

@@ -48,7 +48,9 @@ class Cache:
             with tempfile.TemporaryFile(dir=wanted):
                 return wanted
         except OSError as error:
-            self.warning = f"compiled code is not kept: the cache folder {wanted} cannot be used ({error.strerror})"
+            self.warning = (
+                f"compiled code is not kept: the cache folder {wanted} cannot be used ({error.strerror})"
+            )
             self._temporary = tempfile.TemporaryDirectory(prefix="schedulog-", ignore_cleanup_errors=True)
             return Path(self._temporary.name)
 
@@ -67,7 +69,9 @@ class Cache:
         found = self.find(key)
         if found is not None:
             return found
-        with tempfile.TemporaryDirectory(prefix="build-", dir=self.folder, ignore_cleanup_errors=True) as build:
+        with tempfile.TemporaryDirectory(
+            prefix="build-", dir=self.folder, ignore_cleanup_errors=True
+        ) as build:
             made = make(Path(build))
             path = self.folder / _name(key, made.read_bytes())
             os.replace(made, path)

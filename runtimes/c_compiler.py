@@ -18,7 +18,13 @@ from schedulog.errors import DeviceError
 TIME_LIMIT: Final = 300.0  # seconds one compiler call may take
 SHOWN_LINES: Final = 12
 
-BASE_FLAGS: Final = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-strict-aliasing")
+BASE_FLAGS: Final = (
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+)
 SHARED_FLAGS: Final = ("-w", "-fPIC", "-shared")
 
 _PROBES: Final = (("-march=native", "-fopenmp"), ("-march=native",), ())
@@ -104,7 +110,11 @@ def run_compiler(
     command = [*compiler.command, *flags, *SHARED_FLAGS, "-o", str(output), str(source), "-lm"]
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     except OSError as error:
         return f"{compiler.path}: {error.strerror}"
@@ -121,7 +131,11 @@ def run_compiler(
                 help="split the graph with contiguous(), or use another device",
             ) from None
         raise
-    return "" if process.returncode == 0 else said.decode("utf-8", "replace") or f"exit status {process.returncode}"
+    return (
+        ""
+        if process.returncode == 0
+        else said.decode("utf-8", "replace") or f"exit status {process.returncode}"
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
