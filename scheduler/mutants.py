@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from schedulog.errors import UsageError
 from schedulog.scheduler.check_binding import check_binding
 from schedulog.scheduler.engine import Limits
 from schedulog.scheduler.program import Aggregate, BodyItem, Program, Rule, RuleTest
@@ -73,16 +74,27 @@ def judge(suite: Suite, pack: str = "") -> Iterator[Verdict]:
     """Run the tests of a suite against every mutant until one fails; nearest tests first.
 
     A condition without which the rule is unsafe needs no test. Only decisions are looked at, on the default engine.
+    Raises UsageError SL708 when a test fails with the rules as they are.
     """
     cases = read_cases(suite)
+    for result in Runner(suite.program).run_all(cases):
+        if not result.passed:
+            raise UsageError("SL708", "a test fails with the rules as they are", reason=str(result), help="mend it first")
     for mutant in mutants(suite.program, pack):
         runner = Runner(mutant.program, limits=_LIMITS)
         yield Verdict(mutant, _killer(runner, sorted(cases, key=lambda case: _distance(case, mutant.rule))))
 
 
 def _killer(runner: Runner, cases: Sequence[Case]) -> RuleTest | None:
-    failed = (case.test for case in cases if not all(result.passed for result in runner.run(case)))
-    return next(failed, None)
+    return next((case.test for case in cases if _notices(runner, case)), None)
+
+
+def _notices(runner: Runner, case: Case) -> bool:
+    try:
+        return not all(result.passed for result in runner.run(case))
+    except Exception:
+        # The kernels are put together from decisions that no rule set which passes its tests can make.
+        return True
 
 
 def _distance(case: Case, rule: Rule) -> tuple[bool, int]:

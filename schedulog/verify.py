@@ -48,12 +48,25 @@ def difference(schedule: Schedule, device: str, seed: int = 0) -> str:
     }
     wanted = reference(graph, inputs)
     wanted_memory = reference_memory(graph, inputs)
-    arrays = [
-        array.copy() for array in allocate(schedule, {name: array.copy() for name, array in inputs.items()})
-    ]
+    kept = {memory: memory.array.copy() for memory in graph.buffers if memory.array is not None}
+    arrays = allocate(schedule, inputs)
     open_device(device).load(schedule).run(arrays, schedule.variables)
+    try:
+        return _first_difference(schedule, arrays, wanted, wanted_memory)
+    finally:
+        for memory, array in kept.items():
+            assert memory.array is not None
+            memory.array[:] = array
+
+
+def _first_difference(
+    schedule: Schedule,
+    arrays: list[Array],
+    wanted: Mapping[str, Array],
+    wanted_memory: Mapping[Buffer, Array],
+) -> str:
     found = fetch(schedule, arrays)
-    for name, source in zip(graph.outputs, graph.sink.src, strict=True):
+    for name, source in zip(schedule.graph.outputs, schedule.graph.sink.src, strict=True):
         # A requested look at memory shows what the call leaves there; it is compared as memory.
         if source.base.op is not Op.BUFFER and (problem := _compared(found[name], wanted[name])):
             return f"{name} is {problem}"
