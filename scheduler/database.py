@@ -45,7 +45,8 @@ def save(record: RunRecord, path: str | os.PathLike[str], *, append: bool = Fals
     The file is written beside and renamed: whatever happens on the way, the old file stays whole.
     Raises DatabaseError: SL604 the file cannot be written, and with `append` what `open_database` raises, SL607.
     """
-    target = Path(path)
+    # A link stays one: what it points to is replaced.
+    target = Path(path).resolve()
     connection = _copied(target) if append and target.exists() else None
     if connection is None:
         connection = memory_database(record)
@@ -75,18 +76,27 @@ def open_database(path: str | os.PathLike[str]) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{target.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
         found = connection.execute("pragma application_id").fetchone()[0]
         number = connection.execute("pragma user_version").fetchone()[0]
-        damage = connection.execute("pragma quick_check(1)").fetchone()[0] if found == APPLICATION else "ok"
+        whole = _is_whole(target)
     except (sqlite3.Error, OSError) as error:
         raise DatabaseError("SL602", f"{target} cannot be read as a database", where=str(target),
                             reason=str(error), help="the file is damaged, or no SQLite file") from error  # fmt: skip
-    problem = _problem(target, found, number, damage)
+    problem = _problem(target, found, number, whole=whole)
     if problem is not None:
         connection.close()
         raise problem
     return connection
 
 
-def _problem(target: Path, found: int, number: int, damage: str) -> DatabaseError | None:
+def _is_whole(target: Path) -> bool:
+    """Whether the file has as many pages as its header says (bytes 16 and 28 of the SQLite file format)."""
+    with open(target, "rb") as file:
+        head = file.read(100)
+    size = int.from_bytes(head[16:18], "big")
+    pages = int.from_bytes(head[28:32], "big")
+    return target.stat().st_size >= pages * (65536 if size == 1 else size)
+
+
+def _problem(target: Path, found: int, number: int, *, whole: bool) -> DatabaseError | None:
     if found != APPLICATION:
         return DatabaseError("SL602", f"{target} holds no schedulog runs", where=str(target),
                              reason="it is a SQLite file of another program",
@@ -95,17 +105,27 @@ def _problem(target: Path, found: int, number: int, damage: str) -> DatabaseErro
         return DatabaseError("SL603", f"{target} has version {number} of the schema", where=str(target),
                              reason=f"this schedulog reads version {VERSION}",
                              help="save the run again, or use the schedulog that wrote it")  # fmt: skip
-    if damage != "ok":
-        return DatabaseError("SL602", f"{target} is damaged", where=str(target), reason=damage.splitlines()[-1],
-                             help="save the run again")  # fmt: skip
+    if not whole:
+        return DatabaseError("SL602", f"{target} is cut off", where=str(target),
+                             reason="it is shorter than its header says", help="save the run again")  # fmt: skip
     return None
 
 
 def saved_decisions(connection: sqlite3.Connection, run: int | None = None) -> Decisions:
     """The decisions of a saved run (the newest unless `run` is given), derived again from its graph and rules.
 
-    Raises DatabaseError: SL606 there is no such run; RuleError SL121 and GraphError for a changed file.
+    Raises DatabaseError: SL602 the file is damaged, SL606 there is no such run; RuleError SL121 and GraphError for a
+    changed file.
     """
+    try:
+        return _derived_again(connection, run)
+    except sqlite3.Error as error:
+        raise DatabaseError(
+            "SL602", "the database is damaged", reason=str(error), help="save the run again"
+        ) from error
+
+
+def _derived_again(connection: sqlite3.Connection, run: int | None) -> Decisions:
     row = connection.execute(
         "select run_id, json, rules_sha, rules_text from run join graph using (graph_id) "
         "where run_id = coalesce(?, (select max(run_id) from run))",
@@ -113,7 +133,10 @@ def saved_decisions(connection: sqlite3.Connection, run: int | None = None) -> D
     ).fetchone()
     if row is None:
         numbers = [str(n) for (n,) in connection.execute("select run_id from run order by run_id")]
-        raise DatabaseError("SL606", f"no run {run} in this database", help=f"runs: {', '.join(numbers)}")
+        which = "no run" if run is None else f"no run {run}"
+        raise DatabaseError(
+            "SL606", f"{which} in this database", help=f"runs: {', '.join(numbers) or 'none'}"
+        )
     number, graph, sha, text = row
     program = _with_titles(connection, number, read_program(text, sha, _places(connection, number)))
     options = connection.execute("select name, value from option where run_id = ?", (number,))

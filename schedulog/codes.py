@@ -89,6 +89,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL703": "an unknown engine",
         "SL704": "something that cannot be scheduled",
         "SL705": "an engine whose package is not installed",
+        "SL706": "a switch that no rule asks about",
         "SL710": "a question that cannot be read",
         "SL711": "a question about an unknown relation",
         "SL712": "a question with the wrong number of arguments",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -146,12 +147,12 @@ class Run:
         """What is saved of this run."""
         return RunRecord(self.program, self.engine, self.options, self.decisions, self.schedule, self.timings)
 
-    def save(self, path: str | os.PathLike[str], *, append: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, append: bool = False, label: str = "") -> None:
         """Write everything that was decided to a SQLite file, described in docs/schema.md; whole or not at all.
 
-        `append` keeps the runs that are in the file. Raises DatabaseError.
+        `append` keeps the runs that are in the file; `label` is a name to tell runs apart. Raises DatabaseError.
         """
-        save(self.record, path, append=append)
+        save(replace(self.record, label=label), path, append=append)
 
     def sql(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a SELECT, or a query by its name (`run.sql("kernels")`), on what was decided.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -275,6 +276,8 @@ BAD = [
     (with_graph("why", "realize(n1)"), "SL714", 1),
     (with_graph("why", "realise(n2)"), "SL711", 1),
     (with_graph("run", "--engine", "prolog"), "SL703", 2),
+    (with_graph("run", "--set", "FUSE_ARANG=1"), "SL706", 2),
+    (with_graph("why", "realize(n2)", "--set", "FUSE_ARANG=1"), "SL706", 2),
     (with_graph("run", "--set", "FUSE_ARANGE"), "SL700", 2),
     (with_graph("run", "--set", "FUSE_ARANGE=yes"), "SL700", 2),
     (with_graph("run", "--no-such-option"), "SL700", 2),
@@ -318,6 +321,23 @@ def test_decisions_are_saved_although_inputs_are_missing(graph: Path, command: C
     path = graph.parent / "run.db"
     assert command("run", graph, "--save", path).status == 1
     assert command("sql", path, "select count(*) as n from kernel").out == "n\n2\n"
+
+
+def test_a_full_disk_is_told(graph: Path, saved: Path, command: Command) -> None:
+    before, (soft, hard) = saved.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        result = command("run", graph, "--no-execute", "--save", saved)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.status == 1
+    assert result.err.startswith("error[SL604] cannot write ")
+    assert saved.read_bytes() == before
+
+
+def test_a_limit_can_be_set(graph: Path, command: Command) -> None:
+    result = command("run", graph, "--no-execute", "--json", "--set", "kernel_nodes=1", "--label", "small")
+    assert result.json["options"] == {"kernel_nodes": 1}
 
 
 def test_a_bug_is_called_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

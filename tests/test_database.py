@@ -241,6 +241,30 @@ def test_a_database_of_another_version(saved: Path) -> None:
     assert code_of(saved) == "SL603"
 
 
+def test_a_damaged_database(saved: Path) -> None:
+    connection = sqlite3.connect(saved)
+    connection.execute("drop view latest")
+    connection.execute("drop table run")
+    connection.close()
+    with pytest.raises(DatabaseError) as caught:
+        saved_decisions(open_database(saved))
+    assert caught.value.code == "SL602"
+
+
+def test_a_run_that_is_not_there(opened: sqlite3.Connection) -> None:
+    with pytest.raises(DatabaseError, match="no run 7") as caught:
+        saved_decisions(opened, 7)
+    assert (caught.value.code, caught.value.help) == ("SL606", "runs: 1")
+
+
+def test_a_link_stays_a_link(run: Run, saved: Path) -> None:
+    link = saved.parent / "link.db"
+    link.symlink_to(saved)
+    run.save(link, label="again")
+    assert link.is_symlink()
+    assert ask(open_database(saved), "select label from run").rows == [("again",)]
+
+
 def test_changed_rules_are_noticed(saved: Path) -> None:
     connection = sqlite3.connect(saved)
     connection.execute("update run set rules_text = replace(rules_text, '@shows_more(V, W) = 1', '1 = 1')")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from schedulog.errors import DeviceError
+from schedulog.errors import DeviceError, UsageError
 from schedulog.facts.dtype import DType
 from schedulog.facts.graph import Graph
+from schedulog.scheduler.program import Const, Literal_, Program
 
 Value = TypeVar("Value")
+
+_SWITCHES = ("option", "default_limit")
+"""Relations whose first argument is the name of a switch; an option replaces the limit of its name."""
 
 _SHOWN = 8
 """Missing inputs that a message lists."""
@@ -33,6 +38,20 @@ def pairs(texts: Iterable[str], option: str, read: Callable[[str], Value]) -> di
         except ValueError:
             raise typer.BadParameter(f"`{value}` in `{text}` is no integer", param_hint=option) from None
     return found
+
+
+def check_options(program: Program, options: Iterable[str]) -> None:
+    """Refuse a switch that no rule asks about: it would change nothing. Raises UsageError SL706."""
+    known: set[str] = set()
+    for rule in program.rules:
+        atoms = [rule.head, *(item.atom for item in rule.body if isinstance(item, Literal_))]
+        terms = [term for atom in atoms if atom.relation in _SWITCHES for term in atom.terms[:1]]
+        known.update(term.value for term in terms if isinstance(term, Const) and isinstance(term.value, str))
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, sorted(known), 1)
+            help = f"did you mean {near[0]}?" if near else f"switches: {', '.join(sorted(known))}"
+            raise UsageError("SL706", f"no rule asks about `{name}`", where="--set", help=help)
 
 
 def read_array(path: str) -> NDArray[Any]:

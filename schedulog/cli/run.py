@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from schedulog.cli.inputs import check_given, pairs, random_inputs, read_array
+from schedulog.cli.inputs import check_given, check_options, pairs, random_inputs, read_array
 from schedulog.cli.output import print_json, print_table, size_text, working
 from schedulog.errors import SchedulogError
 
@@ -37,6 +37,7 @@ class _Request:
     random: int | None
     save: str | None
     append: bool
+    label: str
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -60,12 +61,13 @@ def run_command(
     set_: Options = None,
     save: Annotated[str | None, typer.Option(metavar="RUN.db", help="Save what was decided.")] = None,
     append: Annotated[bool, typer.Option(help="With --save: keep the runs in the file.")] = False,
+    label: Annotated[str, typer.Option(help="With --save: a name for the run.")] = "",
     execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Run the kernels.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a graph by rules, show its kernels, and run them."""
     options, dims = pairs(set_ or (), "--set", int), pairs(dim or (), "--dim", int)
-    request = _Request(device, pairs(input or (), "--input", read_array), random, save, append)
+    request = _Request(device, pairs(input or (), "--input", read_array), random, save, append, label)
     run = scheduled(request, graph, dims, (tuple(rules or ("classic",)), engine, options))
     if not as_json:
         _show_kernels(run)
@@ -94,7 +96,9 @@ def scheduled(
     with request.stage("schedule", f"scheduling {len(graph.nodes)} nodes"):
         from schedulog.run import schedule
 
-        return schedule(graph, rules, engine, options)
+        run = schedule(graph, rules, engine, options)
+    check_options(run.program, options)
+    return run
 
 
 def _execute(run: Run, request: _Request) -> dict[str, Any]:
@@ -128,7 +132,7 @@ def _summary(value: np.ndarray[Any, Any]) -> dict[str, Any]:
 def _save(run: Run, request: _Request) -> None:
     if request.save is not None:
         with request.stage("save", f"writing {request.save}"):
-            run.save(request.save, append=request.append)
+            run.save(request.save, append=request.append, label=request.label)
 
 
 def _show_kernels(run: Run) -> None:

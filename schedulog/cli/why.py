@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from schedulog.cli.inputs import pairs
+from schedulog.cli.inputs import check_options, pairs
 from schedulog.cli.output import print_json, working
 from schedulog.cli.proof import proof_lines, proof_record
 from schedulog.cli.run import AsJson, Dims, Options, Rules
@@ -34,7 +34,9 @@ def why_command(
     with working(f"asking {source}"):
         if PurePath(source.partition("#")[0]).name.lower().endswith(SUFFIXES):
             options, dims = pairs(set_ or (), "--set", int), pairs(dim or (), "--dim", int)
-            decisions = Scheduler(load_program(rules or ["classic"])).decide(load(source, dims=dims), options)
+            program = load_program(rules or ["classic"])
+            check_options(program, options)
+            decisions = Scheduler(program).decide(load(source, dims=dims), options)
         else:
             decisions = _saved(source, run, given=bool(rules or dim or set_))
         proof = why(decisions, fact)
