@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from schedulog.errors import SchedulogError
     from schedulog.facts.graph import Graph
-    from schedulog.load import load
+    from schedulog.graph_file import load
     from schedulog.run import Run, schedule
     from schedulog.tensor import Tensor
 
@@ -29,7 +29,7 @@ _HOMES = {
     "Run": "schedulog.run",
     "SchedulogError": "schedulog.errors",
     "Tensor": "schedulog.tensor",
-    "load": "schedulog.load",
+    "load": "schedulog.graph_file",
     "schedule": "schedulog.run",
 }
 
@@ -44,9 +44,8 @@ def __getattr__(name: str) -> Any:
             return "0+unknown"
     if name not in _HOMES:
         raise AttributeError(f"module 'schedulog' has no attribute {name!r}")
-    # `schedulog.load` is also a module; the name must go on meaning the function once that module is imported.
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
+    # No module here may have the name of a public function: importing it would put the module in the function's place.
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 

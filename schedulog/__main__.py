@@ -66,9 +66,10 @@ def _failed(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, SchedulogError):
         wrong_use = isinstance(error, UsageError) and error.code < _QUESTIONS
         return _tell(str(error), error_record(error), 2 if wrong_use else 1, as_json)
-    if hasattr(error, "format_message"):
-        # typer raises what click raises, under names that differ from version to version.
-        text = error.format_message()
+    # typer raises what click raises, under names that differ from version to version.
+    told = getattr(error, "format_message", None)
+    if told is not None:
+        text = told()
         if not text:
             # The help was asked for by giving no arguments, and has been shown.
             return 2

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,17 @@ def test_devices_and_rules_are_listed(command: Command) -> None:
     assert rules["core/store-copy"]["clauses"] == 2
     assert rules["core/store-copy"]["file"] == "core/kernel.dl"
     assert "core/store-copy" in command("rules").out
+
+
+def test_public_names(graph: Path) -> None:
+    import schedulog
+
+    assert sorted(schedulog.__all__) == dir(schedulog)
+    for name in schedulog.__all__:
+        assert not isinstance(getattr(schedulog, name), ModuleType), name
+    assert schedulog.schedule(schedulog.load(graph)).sql("select count(*) from kernel") == [(2,)]
+    with pytest.raises(AttributeError, match="no attribute 'loda'"):
+        _ = schedulog.loda
 
 
 def test_version(command: Command) -> None:

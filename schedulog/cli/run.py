@@ -90,7 +90,7 @@ def scheduled(
     """Load and schedule; `policy` is rules, engine and options."""
     rules, engine, options = policy
     with request.stage("load", f"reading {path}"):
-        from schedulog.load import load
+        from schedulog.graph_file import load
 
         graph = load(path, dims=dims)
     with request.stage("schedule", f"scheduling {len(graph.nodes)} nodes"):

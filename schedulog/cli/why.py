@@ -11,7 +11,7 @@ from schedulog.cli.inputs import check_options, pairs
 from schedulog.cli.output import print_json, working
 from schedulog.cli.proof import proof_lines, proof_record
 from schedulog.cli.run import AsJson, Dims, Options, Rules
-from schedulog.load import SUFFIXES, load
+from schedulog.graph_file import SUFFIXES, load
 from schedulog.scheduler.database import open_database, saved_decisions
 from schedulog.scheduler.load import load_program
 from schedulog.scheduler.question import names, why
