@@ -173,8 +173,11 @@ class _Work:
         return {reduction: count for reduction, count in found.items() if count}
 
     def partials(self, reduction: Reduction, lane: Variable | None) -> int:
-        """How many partial results to keep: several where the innermost loop reads contiguous floats, else none."""
-        if not reduction.dtype.is_float or lane in self.placement.depends[reduction]:
+        """How many partial results to keep: several where the innermost loop reads contiguous floats, else none.
+
+        A product keeps its order: partial products could overflow where the whole does not.
+        """
+        if not reduction.dtype.is_float or reduction.op == "MUL" or lane in self.placement.depends[reduction]:
             return 0
         level = self.placement.chain[reduction][-1]
         loads = [v for v in level.values if isinstance(v, Load)]
