@@ -100,7 +100,10 @@ class Call:
         return self._attribute(name, default, int)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        return bool(self._attribute(name, int(default), int))
+        found = self._attribute(name, int(default), int)
+        if found not in (0, 1):
+            raise self.mismatch(f"attribute `{name}` is {found}, neither 0 nor 1")
+        return bool(found)
 
     def number(self, name: str, default: float) -> float:
         """A float attribute: a float32 in the file, given here at its exact value."""

@@ -164,7 +164,14 @@ class _Converter:
         self._onnx = onnx
         self._file = file
 
+    def _names(self, *names: object) -> None:
+        """Protobuf hands over names that are not UTF-8 as bytes. Raises GraphError (SL241)."""
+        for name in names:
+            if not isinstance(name, str):
+                raise _damaged(self._file, f"the name {name!r} is no text")
+
     def graph(self, proto: GraphProto) -> FileGraph:
+        self._names(proto.name, *(t.name for t in proto.initializer))
         if proto.sparse_initializer:
             name = proto.sparse_initializer[0].values.name
             raise GraphError("SL244", f"initializer `{name}` is sparse", where=self._file,
@@ -175,6 +182,7 @@ class _Converter:
         return FileGraph(proto.name, inputs, outputs, tuple(self._node(n) for n in proto.node), constants)
 
     def _value(self, proto: ValueInfoProto) -> FileValue:
+        self._names(proto.name)
         kind = proto.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
             raise GraphError("SL244", f"`{proto.name}` is a {kind.removesuffix('_type')}, not a tensor",
@@ -182,6 +190,7 @@ class _Converter:
         tensor = proto.type.tensor_type
         if not tensor.HasField("shape"):
             return FileValue(proto.name, tensor.elem_type, None)
+        self._names(*(d.dim_param for d in tensor.shape.dim))
         return FileValue(proto.name, tensor.elem_type, tuple(self._dim(d) for d in tensor.shape.dim))
 
     @staticmethod
@@ -191,6 +200,8 @@ class _Converter:
         return str(dim.dim_param).strip("?") or None
 
     def _node(self, proto: NodeProto) -> FileNode:
+        self._names(proto.op_type, proto.domain, proto.name, *proto.input, *proto.output)
+        self._names(*(a.name for a in proto.attribute))
         label = proto.name or next((o for o in proto.output if o), "")
         attributes = {a.name: self._attribute(a, f"{proto.op_type} `{label}`") for a in proto.attribute}
         inputs, outputs = tuple(proto.input), tuple(proto.output)

@@ -148,7 +148,12 @@ class _Reader:
         except GraphError as error:
             if error.code.startswith("SL24"):
                 raise
+            if error.code == "SL202":
+                raise call.refuse(f"operands of a type without counterpart ({error.message})") from error
             raise call.mismatch(error.message + (f" ({error.reason})" if error.reason else "")) from error
+        except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+            # Folding is done by numpy, which says so where operands do not fit.
+            raise call.mismatch(str(error)) from error
         return results
 
     def _operand(self, name: str, item: FileNode, scope: Scope) -> Value:
@@ -165,6 +170,8 @@ class _Reader:
             raise call.mismatch("a condition of one value is needed")
         then, otherwise = call.raw("then_branch"), call.raw("else_branch")
         branch = then if bool(condition.reshape(-1)[0]) else otherwise
+        if not isinstance(branch, FileGraph):
+            raise call.mismatch("a branch is missing")
         inner = self.lower(branch, scope)
         return [_output(v, inner, self.model) for v in branch.outputs]
 

@@ -235,9 +235,11 @@ def reduce(op: ReduceOp, value: Value, axes: Sequence[int]) -> Value:
 
 
 def insert_axes(value: Value, axes: Sequence[int]) -> Value:
-    """Axes of size 1 put in, at these places of the result."""
+    """Axes of size 1 put in, at these places of the result. Raises GraphError (SL215) for places beyond its end."""
     rest = iter(shape_of(value))
     rank = len(shape_of(value)) + len(axes)
+    if any(not 0 <= axis < rank for axis in axes) or len(set(axes)) < len(axes):
+        raise GraphError("SL215", f"axes {list(axes)} put into {list(value.shape)}")
     return reshape(value, [1 if i in axes else next(rest) for i in range(rank)])
 
 

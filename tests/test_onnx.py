@@ -962,11 +962,17 @@ def test_element_types_without_counterpart_are_refused() -> None:
         (node("Add", "x -"), "operand 1 is missing"),
         (node("ReduceSum", "x zeros"), "axes [0, 0] name one axis twice"),
         (node("Softmax", "x", axis="last"), "attribute `axis` is 'last'"),
+        (node("ReduceMax", "x", keepdims=2), "attribute `keepdims` is 2, neither 0 nor 1"),
+        (node("Concat", "w w2", axis=0), "cannot concatenate"),
+        (node("InstanceNormalization", "w w w"), "numbers per channel of shapes [3], [3]"),
+        (node("LayerNormalization", "x three_rows"), "makes [3, 2, 2] of [2, 2]"),
+        (node("Clip", "x w"), "bounds that are no single numbers"),
     ],
     ids=lambda case: case.op_type if hasattr(case, "op_type") else "",
 )
 def test_operands_that_do_not_fit_are_refused(op: Any, reason: str) -> None:
-    constants = {"w": np.array([1, 2, 3], np.float32), "i": np.array([1, 2]), "three": np.array([3]),
+    constants = {"w": np.array([1, 2, 3], np.float32), "w2": np.ones((2, 2), np.float32),
+                 "three_rows": np.ones((3, 2, 2), np.float32), "i": np.array([1, 2]), "three": np.array([3]),
                  "rest": np.array([3, -1]), "far": np.array([2]), "zeros": np.array([0, 0])}  # fmt: skip
     error = refusal(model([op], RELU, {"y": FLOAT}, constants), "SL245")
     assert reason in error.reason

@@ -99,6 +99,9 @@ def _transposed_extent(
     lengths = (
         wanted[-rank:] if wanted is not None else tuple(n * s for n, s in zip(sizes, strides, strict=True))
     )
+    if wanted is None and any(n > w + e for w, e, n in zip(whole, extra, lengths, strict=True)):
+        # The operator's text says stride times size, runtimes give what the kernel reaches.
+        raise call.refuse(f'auto_pad="{auto}" and strides beyond the kernel', "give pads instead")
     totals = [max(w + e - n, 0) for w, e, n in zip(whole, extra, lengths, strict=True)]
     return tuple(t // 2 if auto == "SAME_UPPER" else t - t // 2 for t in totals), lengths
 

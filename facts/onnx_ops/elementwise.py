@@ -142,7 +142,10 @@ def clipped(value: Value, low: Value | None, high: Value | None) -> Value:
 def _clip(call: Call) -> Value:
     value = call.value()
     if call.opset >= 11:
-        return clipped(value, call.optional(1), call.optional(2))
+        low, high = call.optional(1), call.optional(2)
+        if any(b is not None and shape_of(b) not in ((), (1,)) for b in (low, high)):
+            raise call.mismatch("bounds that are no single numbers")
+        return reshape(clipped(value, low, high), shape_of(value))
     low = like(value, call.number("min", 0)) if call.has("min") else None
     high = like(value, call.number("max", 0)) if call.has("max") else None
     return clipped(value, low, high)

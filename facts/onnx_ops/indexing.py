@@ -100,6 +100,8 @@ def _one_hot(call: Call) -> Value:
     if depth is None or depth.size != 1:
         raise call.mismatch("a depth of one number is needed")
     size, rank = int(depth.reshape(-1)[0]), len(shape_of(indices))
+    if shape_of(values) != (2,) or size < 0:
+        raise call.mismatch(f"values of shape {list(values.shape)} and depth {size}")
     axis = call.axis(call.integer("axis", -1), rank + 1)
     places = insert_axes(_from_start(indices, size), (axis,))
     classes = Known(np.arange(size).reshape([size if i == axis else 1 for i in range(rank + 1)]))

@@ -16,6 +16,7 @@ from schedulog.facts.dtype import bool_, float32, int64
 from schedulog.facts.onnx_call import Call, Lowering
 from schedulog.facts.onnx_ops.taking import take
 from schedulog.facts.onnx_values import (
+    FOLD_LIMIT,
     Known,
     Value,
     alu,
@@ -193,6 +194,8 @@ def _range(call: Call) -> Value:
     if start is None or limit is None or step is None or step == 0:
         raise call.mismatch("a start, a limit and a step that is not 0 are needed")
     count = max(0, math.ceil((limit - start).item() / step.item()))
+    if count > FOLD_LIMIT:
+        raise call.refuse(f"{count} elements")
     return Known((start + np.arange(count).astype(start.dtype) * step).astype(start.dtype).reshape(-1))
 
 

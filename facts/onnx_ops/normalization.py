@@ -55,6 +55,18 @@ def _per_channel(value: Value, rank: int) -> Value:
     return insert_axes(value, (0, *range(2, rank)))
 
 
+def _channel_operands(call: Call, indices: Sequence[int]) -> list[Value]:
+    """Operands of one number per channel. Raises GraphError (SL245) if they have another shape."""
+    channels = shape_of(call.value())[1:2]
+    values = [call.value(i) for i in indices]
+    if not channels or any(shape_of(v) != channels for v in values):
+        shapes = ", ".join(str(list(v.shape)) for v in values)
+        raise call.mismatch(
+            f"numbers per channel of shapes {shapes} for a value of {list(call.value().shape)}"
+        )
+    return values
+
+
 def _batch_normalization(call: Call) -> Value:
     """x * factor + offset with stored statistics; the factor and the offset fold where the statistics are constants."""
     value, rank = call.value(), len(shape_of(call.value()))
@@ -67,9 +79,7 @@ def _batch_normalization(call: Call) -> Value:
     call.require("spatial", 1, 1)
     if call.wanted > 1:
         raise call.refuse("batch statistics among its outputs")
-    scale, bias, mean, variance = (call.value(i) for i in range(1, 5))
-    if any(shape_of(v) != shape_of(value)[1:2] for v in (scale, bias, mean, variance)):
-        raise call.mismatch(f"statistics of {list(scale.shape)} for {list(value.shape)}")
+    scale, bias, mean, variance = _channel_operands(call, range(1, 5))
     factor = alu(Op.FDIV, cast(scale, variance.dtype), alu(Op.SQRT, shifted(variance, epsilon)))
     offset = alu(Op.SUB, cast(bias, variance.dtype), alu(Op.MUL, cast(mean, variance.dtype), factor))
     wide = alu(Op.MUL, cast(value, variance.dtype), _per_channel(factor, rank))
@@ -86,7 +96,7 @@ def standardized(value: Value, axes: Sequence[int], epsilon: float) -> tuple[Val
 
 
 def _instance_normalization(call: Call) -> Value:
-    value, scale, bias = (call.value(i) for i in range(3))
+    value, (scale, bias) = call.value(), _channel_operands(call, (1, 2))
     rank = len(shape_of(value))
     plain, _, _ = standardized(value, range(2, rank), call.number("epsilon", 1e-5))
     return alu(Op.ADD, alu(Op.MUL, plain, _per_channel(scale, rank)), _per_channel(bias, rank))
@@ -100,7 +110,10 @@ def _layer_normalization(call: Call) -> Sequence[Value]:
     plain, mean, inverse = standardized(wide, range(axis, rank), call.number("epsilon", 1e-5))
     result = alu(Op.MUL, cast(plain, value.dtype), call.value(1))
     bias = call.optional(2)
-    return [result if bias is None else alu(Op.ADD, result, bias), mean, inverse]
+    result = result if bias is None else alu(Op.ADD, result, bias)
+    if result.shape != value.shape:
+        raise call.mismatch(f"a scale or bias that makes {list(result.shape)} of {list(value.shape)}")
+    return [result, mean, inverse]
 
 
 def _group_normalization(call: Call) -> Value:
@@ -114,7 +127,7 @@ def _group_normalization(call: Call) -> Value:
     split = reshape(wide, (shape[0], groups, shape[1] // groups, *shape[2:]))
     plain, _, _ = standardized(split, range(2, len(shape) + 1), call.number("epsilon", 1e-5))
     joined = cast(reshape(plain, shape), value.dtype)
-    scale, bias = (_per_channel(call.value(i), len(shape)) for i in (1, 2))
+    scale, bias = (_per_channel(v, len(shape)) for v in _channel_operands(call, (1, 2)))
     return alu(Op.ADD, alu(Op.MUL, joined, scale), bias)
 
 

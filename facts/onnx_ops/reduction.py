@@ -27,6 +27,7 @@ from schedulog.facts.onnx_values import (
 from schedulog.facts.ops import Op
 
 Axes = tuple[int, ...]
+_OF_FLOATS: Final = frozenset({"ReduceL2", "ReduceLogSum", "ReduceLogSumExp"})
 
 
 def _over(compute: Callable[[Value, Axes], Value]) -> Lowering:
@@ -34,6 +35,8 @@ def _over(compute: Callable[[Value, Axes], Value]) -> Lowering:
 
     def lower(call: Call) -> Value:
         value = call.value()
+        if call.op_type in _OF_FLOATS:
+            call.require_float(value)
         keep, nothing = call.flag("keepdims", True), call.flag("noop_with_empty_axes")
         axes = call.axes(1, len(shape_of(value))) or ()
         if not axes and not nothing:

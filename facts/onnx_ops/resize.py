@@ -95,8 +95,8 @@ def _lengths(call: Call, axes: tuple[int, ...]) -> list[tuple[int, float]]:
         factors = [float(s) for s in scales.reshape(-1)]
         found = [(int(np.floor(shape[a] * s)), s) for a, s in zip(axes, factors, strict=False)]
     else:
-        found = [(n, n / shape[a]) for a, n in zip(axes, sizes or (), strict=False)]
-    if len(found) != len(axes) or any(n < 1 or s <= 0 for n, s in found):
+        found = [(n, n / max(shape[a], 1)) for a, n in zip(axes, sizes or (), strict=False)]
+    if len(found) != len(axes) or any(n < 1 or s <= 0 for n, s in found) or 0 in shape:
         raise call.mismatch(f"scales or sizes for {len(axes)} axes of {list(shape)} are needed")
     return found
 
