@@ -23,8 +23,7 @@ class Table:
         """Return the SQL that makes the table and its indexes."""
         orders = index_orders(self.lookups, self.width)
         # One affinity everywhere: SQLite uses no index for a comparison between columns of two affinities.
-        kind = " INTEGER"
-        columns = ", ".join(f"c{i}{kind} NOT NULL" for i in range(self.width))
+        columns = ", ".join(f"c{i} INTEGER NOT NULL" for i in range(self.width))
         key = f"{'UNIQUE' if self.appends else 'PRIMARY KEY'}({_columns(orders[0])})"
         options = [*([] if self.appends else ["WITHOUT ROWID"]), *(["STRICT"] if self.strict else [])]
         made = [f'CREATE TABLE "{self.name}"({columns}, {key}) {", ".join(options)}']
