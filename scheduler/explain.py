@@ -87,7 +87,9 @@ class Explainer:
         """Return a proof of least height. Raises UsageError SL711, SL712 and SL714, see `Model.why`."""
         declared = self.program.relations.get(relation)
         if declared is None:
-            raise UsageError("SL711", f"no relation is called {relation}", help="ask about a declared relation")
+            raise UsageError(
+                "SL711", f"no relation is called {relation}", help="ask about a declared relation"
+            )
         if declared.arity != len(row):
             raise UsageError("SL712", f"{relation} has {declared.arity} arguments, not {len(row)}")
         if not self.rows.matching(relation, tuple(range(declared.arity)), row):

@@ -87,7 +87,7 @@ class Matcher:
         """Return the order that begins with the atom of fewest rows, the head's values being known."""
         plans = self._plans.get(rule.name)
         if plans is None:
-            starts = [
+            starts: list[int | None] = [
                 i for i, item in enumerate(rule.body) if isinstance(item, Literal_) and not item.negated
             ]
             plans = [

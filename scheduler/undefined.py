@@ -17,6 +17,8 @@ Atom = tuple[str, Row]
 Estimate = Mapping[str, AbstractSet[Row]]
 
 _SHOWN = 10
+"""Atoms named, and links of a cycle spelled out."""
+
 _EXPLORED = 20_000
 _STARTS = 200
 
@@ -36,9 +38,16 @@ def undefined_error(
         "SL120",
         f"{len(atoms)} {are} neither true nor false: {names}{rest}",
         where=cycle[0].rule.place,
-        reason="the shortest cycle through `not`: " + "; ".join(step.text(decode) for step in cycle),
+        reason="the shortest cycle through `not`: " + _cycle_text(cycle, decode),
         help="let one of these decisions depend only on earlier ones, for example by comparing positions",
     )
+
+
+def _cycle_text(cycle: list[_Link], decode: Decode) -> str:
+    steps = [link.text(decode) for link in cycle[:_SHOWN]]
+    if len(cycle) > _SHOWN:
+        steps.append(f"{len(cycle) - _SHOWN} more steps lead back to {decode(*cycle[0].source)}")
+    return "; ".join(steps)
 
 
 class _Link:

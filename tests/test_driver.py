@@ -106,6 +106,13 @@ def test_only_the_first_ten_undefined_atoms_are_named() -> None:
     assert caught.value.message.endswith("win(9) and 2 more")
 
 
+def test_a_long_cycle_is_cut_short_in_the_text() -> None:
+    size = 3001
+    with pytest.raises(ScheduleError) as caught:
+        compile_program(program(WIN)).evaluate({"move": [(i, (i + 1) % size) for i in range(size)]})
+    assert caught.value.reason.endswith("; 2991 more steps lead back to win(0)")
+
+
 def test_evaluator_serves_after_an_error() -> None:
     compiled = compile_program(program(WIN))
     with pytest.raises(ScheduleError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -294,6 +295,18 @@ def test_a_model_outlives_the_next_evaluation() -> None:
     assert (first.rows("r"), second.rows("r")) == ([(2, 1)], [(4, 3)])
     assert first.has("r", (2, 1)) and not first.has("r", (4, 3))
     assert (first.count("r"), first.count("e")) == (1, 1)
+
+
+def test_threads() -> None:
+    compiled = compile_program(program(PAIR + "r(X, Y) :- e(Y, X)."))
+    mine, evaluator = compiled.evaluate({"e": [(1, 2)]}), compiled.evaluator()
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(compiled.evaluate, {"e": [(3, 4)]}).result()
+        assert pool.submit(theirs.rows, "r").result() == [(4, 3)]
+        assert pool.submit(mine.rows, "r").result() == [(2, 1)]
+        assert isinstance(pool.submit(evaluator.evaluate, {}).exception(), UsageError)
+    assert theirs.rows("e") == [(3, 4)]
+    assert mine.rows("e") == [(1, 2)]
 
 
 def test_nothing_stays_from_the_last_graph() -> None:
