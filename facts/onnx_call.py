@@ -70,12 +70,12 @@ class Call:
         )
 
     def integers_in(self, index: int, what: str) -> tuple[int, ...] | None:
-        """Operand `index` as known integers; None if it was left out."""
+        """Operand `index` as known integers (a vector or one number); None if it was left out."""
         array = self.known(index, what)
         if array is None:
             return None
-        if array.dtype.kind not in "iu":
-            raise self.mismatch(f"{what} of type {array.dtype}")
+        if array.dtype.kind not in "iu" or array.ndim > 1:
+            raise self.mismatch(f"{what} of type {array.dtype} and shape {list(array.shape)}")
         return tuple(int(i) for i in array.reshape(-1))
 
     def has(self, name: str) -> bool:
@@ -158,6 +158,13 @@ class Call:
         if not -rank <= axis < rank:
             raise self.mismatch(f"axis {axis} of a value with {rank} axes")
         return axis % rank
+
+    def one_integer(self, index: int, what: str, default: int) -> int:
+        """Operand `index` as one known integer, `default` if it was left out."""
+        found = self.integers_in(index, what)
+        if found is not None and len(found) != 1:
+            raise self.mismatch(f"{len(found)} numbers where one is needed")
+        return default if found is None else found[0]
 
     def axes(self, index: int, rank: int) -> tuple[int, ...] | None:
         """The axes given by attribute (older operator sets) or operand `index`; None if given by neither."""

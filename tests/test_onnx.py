@@ -962,6 +962,17 @@ def test_element_types_without_counterpart_are_refused() -> None:
         (node("Add", "x -"), "operand 1 is missing"),
         (node("ReduceSum", "x zeros"), "axes [0, 0] name one axis twice"),
         (node("Softmax", "x", axis="last"), "attribute `axis` is 'last'"),
+        (node("Split", "x", "y z a"), "3 parts of 2 elements"),
+        (node("Slice", "x zeros three_twice zeros"), "axes [0, 0] name one axis twice"),
+        (node("Resize", "x - scale"), "scales or sizes for 2 axes of [2, 2] are needed"),
+        (node("Unsqueeze", "x square"), "axes of type int64 and shape [1, 1]"),
+        (
+            node("MaxPool", "cube", kernel_shape=[1], pads=[1, 1]),
+            "windows of [1] that lie wholly in the padding",
+        ),
+        (node("ConvTranspose", "cube cube", output_shape=[9]), "an output of [9] where [3] are made"),
+        (node("OneHot", "i three w"), "values of shape [3] and depth 3"),
+        (node("Range", "i0 i0 i0"), "a step that is not 0"),
         (node("ReduceMax", "x", keepdims=2), "attribute `keepdims` is 2, neither 0 nor 1"),
         (node("Concat", "w w2", axis=0), "cannot concatenate"),
         (node("InstanceNormalization", "w w w"), "numbers per channel of shapes [3], [3]"),
@@ -972,7 +983,9 @@ def test_element_types_without_counterpart_are_refused() -> None:
 )
 def test_operands_that_do_not_fit_are_refused(op: Any, reason: str) -> None:
     constants = {"w": np.array([1, 2, 3], np.float32), "w2": np.ones((2, 2), np.float32),
-                 "three_rows": np.ones((3, 2, 2), np.float32), "i": np.array([1, 2]), "three": np.array([3]),
+                 "cube": np.ones((1, 1, 2), np.float32),
+                 "three_twice": np.array([3, 3]), "scale": np.ones(3, np.float32), "square": np.array([[0]]),
+                 "i0": np.array(0), "three_rows": np.ones((3, 2, 2), np.float32), "i": np.array([1, 2]), "three": np.array([3]),
                  "rest": np.array([3, -1]), "far": np.array([2]), "zeros": np.array([0, 0])}  # fmt: skip
     error = refusal(model([op], RELU, {"y": FLOAT}, constants), "SL245")
     assert reason in error.reason
@@ -982,6 +995,14 @@ def test_operands_that_do_not_fit_are_refused(op: Any, reason: str) -> None:
 def test_an_output_of_another_type_than_declared_is_refused() -> None:
     error = refusal(model([node("Relu", "x")], RELU, {"y": INT64}), "SL245")
     assert error.reason == "its operations give float32"
+
+
+def test_a_computed_index_outside_gives_minus_infinity() -> None:
+    """No kernel can raise; a value that no table holds shows the mistake where 0 would hide it."""
+    table = numbers(3)
+    for op_type in ("Gather", "GatherElements"):
+        found = run(node(op_type, "x i"), {"x": table, "i": np.array([1, 3])})
+        assert found.tolist() == [table[1], -np.inf]
 
 
 def test_a_huge_computed_lookup_is_refused() -> None:

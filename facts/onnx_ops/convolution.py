@@ -102,6 +102,8 @@ def _transposed_extent(
     if wanted is None and any(n > w + e for w, e, n in zip(whole, extra, lengths, strict=True)):
         # The operator's text says stride times size, runtimes give what the kernel reaches.
         raise call.refuse(f'auto_pad="{auto}" and strides beyond the kernel', "give pads instead")
+    if any(n < 1 or n - w - e >= s for w, e, n, s in zip(whole, extra, lengths, strides, strict=True)):
+        raise call.mismatch(f"an output of {list(lengths)} where {list(whole)} are made")
     totals = [max(w + e - n, 0) for w, e, n in zip(whole, extra, lengths, strict=True)]
     return tuple(t // 2 if auto == "SAME_UPPER" else t - t // 2 for t in totals), lengths
 

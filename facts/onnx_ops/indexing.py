@@ -71,6 +71,7 @@ def _from_start(indices: Value, size: int) -> Value:
 
 
 def _gather_elements(call: Call) -> Value:
+    """By comparison with every position; a computed index outside gives the dtype's minimum (-inf), as Gather does."""
     table, indices = call.value(0), call.value(1)
     shape, wanted = shape_of(table), shape_of(indices)
     axis = call.axis(call.integer("axis", 0), len(shape))
@@ -90,7 +91,8 @@ def _gather_elements(call: Call) -> Value:
     order = [*range(axis), *range(axis + 1, len(shape)), axis]
     places = insert_axes(permute(_from_start(indices, shape[axis]), order), (len(shape),))
     hits = alu(Op.CMPEQ, places, Known(np.arange(shape[axis])))
-    found = drop_axes(reduce("ADD", alu(Op.WHERE, hits, last, like(table, 0)), (len(shape),)), (len(shape),))
+    chosen = alu(Op.WHERE, hits, last, like(table, table.dtype.minimum()))
+    found = drop_axes(reduce("MAX", chosen, (len(shape),)), (len(shape),))
     return permute(found, [order.index(i) for i in range(len(shape))])
 
 

@@ -115,8 +115,10 @@ def _slice(call: Call) -> Value:
     if not len(starts) == len(stops) == len(axes) == len(steps) or 0 in steps:
         raise call.mismatch(f"slice {starts}:{stops}:{steps} along {axes}")
     ranges = [range(n) for n in shape]
-    for start, stop, step, axis in zip(starts, stops, steps, axes, strict=True):
-        at = call.axis(axis, len(shape))
+    places = [call.axis(axis, len(shape)) for axis in axes]
+    if len(set(places)) < len(places):
+        raise call.mismatch(f"axes {list(axes)} name one axis twice")
+    for start, stop, step, at in zip(starts, stops, steps, places, strict=True):
         ranges[at] = _slice_range(start, stop, step, shape[at])
     return select(call.value(), ranges)
 
@@ -134,11 +136,11 @@ def _split(call: Call) -> Sequence[Value]:
     axis = call.axis(call.integer("axis", 0), len(shape))
     given = call.integers("split") if call.has("split") else call.integers_in(1, "sizes")
     parts = call.integer("num_outputs", call.output_count)
-    if parts < 1:
-        raise call.mismatch(f"{parts} outputs")
+    if parts < 1 or (given is None and call.opset < 18 and shape[axis] % parts):
+        raise call.mismatch(f"{parts} parts of {shape[axis]} elements")
     each = -(-shape[axis] // parts)
     sizes = given or tuple(max(0, min(each, shape[axis] - i * each)) for i in range(parts))
-    if sum(sizes) != shape[axis] or min(sizes) < 0:
+    if sum(sizes) != shape[axis] or min(sizes) < 0 or len(sizes) != call.output_count:
         raise call.mismatch(f"sizes {list(sizes)} of an axis of {shape[axis]}")
     ends = list(accumulate(sizes))
     return [select_along(value, axis, range(end - n, end)) for end, n in zip(ends, sizes, strict=True)]
@@ -299,7 +301,7 @@ def _space_to_depth(call: Call) -> Value:
 
 def _triangle(call: Call) -> Value:
     value, shape = call.value(), shape_of(call.value())
-    upper, offset = call.flag("upper", True), (call.integers_in(1, "diagonals") or (0,))[0]
+    upper, offset = call.flag("upper", True), call.one_integer(1, "diagonals", 0)
     if len(shape) < 2:
         raise call.mismatch(f"a triangle of shape {list(shape)}")
     rows, columns = np.arange(shape[-2])[:, None], np.arange(shape[-1])[None, :]

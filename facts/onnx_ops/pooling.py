@@ -30,7 +30,10 @@ from schedulog.facts.ops import Op
 def _pool_windows(call: Call) -> Windows:
     sizes = call.spatial(call.value())
     kernel = call.integers("kernel_shape") or ()
-    return windows(call, sizes, kernel, call.flag("ceil_mode"))
+    look = windows(call, sizes, kernel, call.flag("ceil_mode"))
+    if not _tap_counts(look, False).all():
+        raise call.mismatch(f"windows of {list(kernel)} that lie wholly in the padding")
+    return look
 
 
 def _taps(value: Value, look: Windows) -> tuple[int, ...]:

@@ -108,8 +108,7 @@ def _arg_max(call: Call, value: Value) -> Value:
 def _cumulative_sum(call: Call) -> Value:
     """Each sum compares all positions with its own: the cost is quadratic in the length of the axis."""
     value, rank = call.value(), len(shape_of(call.value()))
-    found = call.integers_in(1, "axes")
-    axis = call.axis((found or (0,))[0], rank)
+    axis = call.axis(call.one_integer(1, "axes", 0), rank)
     exclusive, backward = call.flag("exclusive"), call.flag("reverse")
     count = shape_of(value)[axis]
     place, other = np.arange(count)[:, None], np.arange(count)[None, :]

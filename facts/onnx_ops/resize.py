@@ -65,6 +65,8 @@ def _resize(call: Call) -> Value:
     ]
     _ignore_unused(call)
     axes = tuple(call.axis(a, rank) for a in call.integers("axes") or range(rank))
+    if len(set(axes)) < len(axes):
+        raise call.mismatch(f"axes {list(axes)} name one axis twice")
     for axis, (length, scale) in zip(axes, _lengths(call, axes), strict=True):
         size = shape_of(value)[axis]
         if transformation == "align_corners" and abs(size * scale - length) > 1e-4 * length:
@@ -92,11 +94,12 @@ def _lengths(call: Call, axes: tuple[int, ...]) -> list[tuple[int, float]]:
     scales = call.known(1 if call.opset < 11 else 2, "scales")
     sizes = call.integers_in(3, "sizes") if call.opset >= 11 else None
     if scales is not None and scales.size:
-        factors = [float(s) for s in scales.reshape(-1)]
-        found = [(int(np.floor(shape[a] * s)), s) for a, s in zip(axes, factors, strict=False)]
+        given: list[float] = [float(s) for s in scales.reshape(-1)]
+        found = [(int(np.floor(shape[a] * s)), s) for a, s in zip(axes, given, strict=False)]
     else:
-        found = [(n, n / max(shape[a], 1)) for a, n in zip(axes, sizes or (), strict=False)]
-    if len(found) != len(axes) or any(n < 1 or s <= 0 for n, s in found) or 0 in shape:
+        given = [float(n) for n in sizes or ()]
+        found = [(int(n), n / max(shape[a], 1)) for a, n in zip(axes, given, strict=False)]
+    if len(given) != len(axes) or any(n < 1 or s <= 0 for n, s in found) or 0 in shape:
         raise call.mismatch(f"scales or sizes for {len(axes)} axes of {list(shape)} are needed")
     return found
 
