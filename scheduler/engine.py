@@ -13,6 +13,8 @@ from schedulog.scheduler.symbols import Symbols
 
 Row = tuple[int, ...]
 Functions = Mapping[str, Callable[..., int]]
+"""Registered functions by name: pure, ints to int. They may be called on values that only an over-estimate has, or
+before another condition of the rule is tested, and must not fail on those."""
 
 
 @dataclass(frozen=True, slots=True)
