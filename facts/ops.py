@@ -16,6 +16,7 @@ class Op(StrEnum):
     # structure
     SINK = "SINK"  # the requested values
     VIEW = "VIEW"  # another look at the source's elements; arg: ViewStack
+    DETACH = "DETACH"  # the source, where no gradient passes
     # elementwise, one operand
     CAST = "CAST"  # to the node's dtype, as numpy's astype
     BITCAST = "BITCAST"  # the same bits as another type (of the same width, or the last axis scaled)
@@ -56,6 +57,7 @@ class Op(StrEnum):
     REDUCE_AXIS = "REDUCE_AXIS"  # arg: ReduceArg; the reduced axes stay with size 1
     # storage
     CONTIGUOUS = "CONTIGUOUS"  # the source, stored
+    CONTIGUOUS_BACKWARD = "CONTIGUOUS_BACKWARD"  # the source; its gradient is stored
     ASSIGN = "ASSIGN"  # (target, value): the value, written into the target's buffer
     COPY = "COPY"  # the source on another device; arg: CopyArg
     BUFFER_VIEW = "BUFFER_VIEW"  # a window into the source's buffer, no copy (disk)
@@ -84,4 +86,5 @@ ARITY: Final = (
     | dict.fromkeys(TERNARY, 3)
     | dict.fromkeys(LEAVES, 0)
     | {Op.VIEW: 1, Op.REDUCE_AXIS: 1, Op.CONTIGUOUS: 1, Op.ASSIGN: 2, Op.COPY: 1, Op.BUFFER_VIEW: 1}
+    | {Op.DETACH: 1, Op.CONTIGUOUS_BACKWARD: 1}
 )

@@ -1,13 +1,14 @@
 """Recorded tensor graphs: one JSON object a scheduling call, as the corpus of the reference scheduler holds them.
 
-Only the `graph` field is read here: the nodes after movement operations became views. DEVICE, UNIQUE and DEFINE_VAR
-nodes become attributes of the nodes that use them.
+Two of its fields are graphs: `tensor_graph`, as the tensors made it, and `graph`, what simplification left of it. DEVICE,
+UNIQUE and DEFINE_VAR nodes become attributes of the nodes that use them, movement operations become views.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from schedulog.errors import GraphError
@@ -17,7 +18,7 @@ from schedulog.facts.dtype import DType
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, Shape, node
 from schedulog.facts.ops import Op
-from schedulog.facts.symbolic import Variable, parse_record
+from schedulog.facts.symbolic import Size, Variable, parse_record
 from schedulog.facts.view import View, ViewStack
 
 _C_NAMES: Final[Mapping[str, DType]] = {
@@ -49,34 +50,78 @@ class Recorded:
 
 def read_record(record: Mapping[str, Any], file: str = "record") -> Recorded:
     """The `graph` of a record. Raises GraphError: SL235 for a record without one or with an unknown operation."""
-    if not isinstance(record.get("graph"), list):
-        raise GraphError("SL235", "the record has no graph", where=file, help="a record has a `graph` list")
-    rows: dict[int, Mapping[str, Any]] = {row["id"]: row for row in record["graph"]}
+    return _read(record, "graph", {}, file)
+
+
+def read_stages(record: Mapping[str, Any], file: str = "record") -> tuple[Recorded, Recorded]:
+    """The `tensor_graph` of a record and its `graph`, over the same buffers: equal values are the same nodes.
+
+    Raises GraphError SL235 as `read_record`.
+    """
+    memory: dict[int, Buffer] = {}
+    return _read(record, "tensor_graph", memory, file), _read(record, "graph", memory, file)
+
+
+def _read(record: Mapping[str, Any], stage: str, memory: dict[int, Buffer], file: str) -> Recorded:
+    if not isinstance(record.get(stage), list):
+        raise GraphError(
+            "SL235", f"the record has no {stage}", where=file, help=f"a record has a `{stage}` list"
+        )
+    rows: dict[int, Mapping[str, Any]] = {row["id"]: row for row in record[stage]}
     made: dict[int, Node] = {}
-    for row in record["graph"]:
-        if row["op"] not in _ATTRIBUTES and not _is_device_view(row, rows):
-            made[row["id"]] = _node(row, rows, made, file)
-    sink = made[record["graph"][-1]["id"]]
+    for row in record[stage]:
+        if row["op"] in MOVEMENTS:
+            made[row["id"]] = _moved(row, made)
+        elif row["op"] not in _ATTRIBUTES and not _is_device_view(row, rows):
+            made[row["id"]] = _node(row, rows, made, memory, file)
+    sink = made[record[stage][-1]["id"]]
     names = tuple(f"out{i}" for i in range(len(sink.src)))
     buffers = {n.arg.name: n.arg for n in made.values() if n.op is Op.BUFFER}
-    shapes = {name: (memory.size,) for name, memory in buffers.items()}
+    shapes = {name: (buffer.size,) for name, buffer in buffers.items()}
     return Recorded(Graph(sink, str(record.get("case", file)), names, buffers, shapes), made)
 
 
+def _moved(row: Mapping[str, Any], made: Mapping[int, Node]) -> Node:
+    """A movement operation as a view of the base, applied to how the source looks at it."""
+    source = made[row["src"][0]]
+    plain = _still(source.shape) if source.op is Op.CONST else source.view
+    look = MOVEMENTS[row["op"]](plain, row["arg"])
+    if source.op is Op.CONST and not look.masked:
+        constant = ConstArg(source.arg.value, look.shape, source.arg.device)
+        return node(Op.CONST, (), constant, source.dtype, str(row.get("metadata") or ""))
+    return node(Op.VIEW, (source.base,), look, None, str(row.get("metadata") or ""))
+
+
+def _still(shape: Shape) -> ViewStack:
+    """The look at a constant: every index shows its one element."""
+    return ViewStack((View.create(shape, (0,) * len(shape)),))
+
+
 def _is_device_view(row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]]) -> bool:
-    return row["op"] == "VIEW" and rows[row["src"][0]]["op"] == "DEVICE"
+    return bool(row["op"] == "VIEW" and rows[row["src"][0]]["op"] == "DEVICE")
 
 
 def _node(
-    row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]], made: Mapping[int, Node], file: str
+    row: Mapping[str, Any],
+    rows: Mapping[int, Mapping[str, Any]],
+    made: Mapping[int, Node],
+    memory: dict[int, Buffer],
+    file: str,
 ) -> Node:
     try:
         op = Op(row["op"])
     except ValueError:
-        raise GraphError("SL235", f"unknown operation {row['op']}", where=f"{file}, node {row['id']}") from None
+        raise GraphError(
+            "SL235", f"unknown operation {row['op']}", where=f"{file}, node {row['id']}"
+        ) from None
     dtype = _dtype(row["dtype"])
     src = () if op is Op.BIND else tuple(made[i] for i in row["src"] if i in made)
-    return node(op, src, _argument(op, row, rows, dtype), dtype, str(row.get("metadata") or ""))
+    label = str(row.get("metadata") or "")
+    if op is Op.BUFFER:
+        number = row["arg"]["num"]
+        fresh = Buffer(row["arg"]["size"], dtype, _device(row), f"b{number}")
+        return node(op, src, memory.setdefault(number, fresh), dtype, label)
+    return node(op, src, _argument(op, row, rows, dtype), dtype, label)
 
 
 def _dtype(name: str) -> DType:
@@ -86,8 +131,6 @@ def _dtype(name: str) -> DType:
 def _argument(op: Op, row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]], dtype: DType) -> Any:
     arg = row.get("arg") or {}
     match op:
-        case Op.BUFFER:
-            return Buffer(arg["size"], dtype, _device(row), f"b{arg['num']}")
         case Op.CONST:
             return ConstArg(_value(arg["value"], dtype), _shape(row["shape"]), _device(row))
         case Op.BIND:
@@ -116,12 +159,29 @@ def _shape(sizes: Sequence[Any]) -> Shape:
 
 def _view(row: Mapping[str, Any]) -> View:
     mask = row["mask"]
-    return View(
+    return View.create(
         _shape(row["shape"]),
         _shape(row["strides"]),
         parse_record(row["offset"]),
-        None if mask is None else tuple((parse_record(b), parse_record(e)) for b, e in mask),
+        None if mask is None else _pairs(mask),
     )
+
+
+def _pairs(rows: Sequence[Sequence[Any]]) -> tuple[tuple[Size, Size], ...]:
+    return tuple((parse_record(begin), parse_record(end)) for begin, end in rows)
+
+
+MOVEMENTS: Final[Mapping[str, Callable[[ViewStack, Mapping[str, Any]], ViewStack]]] = MappingProxyType(
+    {
+        "RESHAPE": lambda look, arg: look.reshape(_shape(arg["shape"])),
+        "EXPAND": lambda look, arg: look.expand(_shape(arg["shape"])),
+        "PERMUTE": lambda look, arg: look.permute(tuple(arg["order"])),
+        "PAD": lambda look, arg: look.pad(_pairs(arg["pad"])),
+        "SHRINK": lambda look, arg: look.shrink(_pairs(arg["range"])),
+        "FLIP": lambda look, arg: look.flip(tuple(map(bool, arg["flip"]))),
+    }
+)
+"""Movement operations of a tensor graph, as what they do to a look at the base."""
 
 
 def _value(value: Any, dtype: DType) -> bool | int | float:

@@ -32,7 +32,7 @@ def evaluate(
 
     `given` holds the values, in the node's shape, of nodes that are not to be computed. `variables` gives symbolic
     sizes by name; others have the value they are bound to. BUFFER is the memory's contents, ASSIGN its second
-    source, CONTIGUOUS and COPY their source. A reduction over values too large to hold is done slice by slice.
+    source, CONTIGUOUS, COPY and marks for gradients their source. A reduction over values too large to hold is done slice by slice.
 
     Raises DeviceError: SL530 a buffer without contents, SL520 an op undefined for its dtype, SL521 a view out
     of bounds; GraphError (SL220) for a variable without a value.
@@ -84,7 +84,7 @@ def _value(n: Node, values: Mapping[Node, Array], late: Collection[Node], variab
             return show(n.arg, values[n.src[0]], variables)
         case _ if n.op in ELEMENTWISE:
             return elementwise(n, [values[source] for source in n.src])
-        case Op.CONTIGUOUS | Op.COPY:
+        case Op.CONTIGUOUS | Op.COPY | Op.DETACH | Op.CONTIGUOUS_BACKWARD:
             return values[n.src[0]]
         case Op.ASSIGN:
             return values[n.src[1]]

@@ -1,4 +1,4 @@
-"""Compare schedulog's decisions with recorded ones: python tests/parity.py FILE... [--json] [--execute] [--jobs N].
+"""Compare schedulog's decisions with recorded ones: python tests/parity.py FILE... [--from STAGE] [--json] [--execute] [--jobs N].
 
 Each FILE holds one recorded scheduling call a line (JSON, gzip or plain). A case counts as equal in a comparison when the
 decisions are the same, or when the record ends before that decision (its call raised an error).
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from simplified import difference, result_difference, simplified_stage
 
 from schedulog.errors import ScheduleError, SchedulogError
 from schedulog.facts.buffer import Buffer
@@ -35,7 +36,8 @@ from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.load import load_program
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
-COMPARISONS = ("base_realizes", "realizes", "owners", "kernels", "order", "errors")
+DECISIONS = ("base_realizes", "realizes", "owners", "kernels", "order", "errors")
+COMPARISONS = (*DECISIONS, "simplified", "results")
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Outcome:
     order_valid: bool = True
     order_compared: bool = False
     seconds: float = 0.0
+    simplify_seconds: float = 0.0
     recorded_seconds: float = 0.0
     executed: bool = False
     executed_equal: bool = False
@@ -61,10 +64,26 @@ def scheduler(engine: str, *, rescue: bool = False) -> Scheduler:
     return Scheduler(load_program(["classic"], disable=() if rescue else ["core/store-requested"]), engine)
 
 
-def compare(record: Mapping[str, Any], engine: str) -> tuple[Outcome, Schedule | None]:
-    """One case, decision by decision."""
+def compare(record: Mapping[str, Any], engine: str, origin: str) -> tuple[Outcome, Schedule | None]:
+    """One case, decision by decision, from the record's `graph` or from its `tensor_graph`."""
     outcome = Outcome(record["case"], recorded_seconds=float(record.get("seconds") or 0))
-    recorded = read_record(record, record["case"])
+    if origin == "graph":
+        return outcome, _compare_decisions(outcome, record, read_record(record, record["case"]), engine)
+    stage = simplified_stage(record, record["case"])
+    outcome.simplify_seconds = stage.seconds
+    different = difference(stage, record)
+    if different:
+        outcome.differences.append(("simplified", different))
+    ordered = _compare_decisions(outcome, record, stage.recorded, engine)
+    problem = "" if ordered is None else result_difference(stage, record, ordered)
+    if problem:
+        outcome.differences.append(("results", problem))
+    return outcome, ordered
+
+
+def _compare_decisions(
+    outcome: Outcome, record: Mapping[str, Any], recorded: Recorded, engine: str
+) -> Schedule | None:
     ids = {node: number for number, node in recorded.nodes.items()}
     started = time.perf_counter()
     decisions = scheduler(engine).decide(recorded.graph, {k: int(v) for k, v in record["flags"].items()})
@@ -82,7 +101,7 @@ def compare(record: Mapping[str, Any], engine: str) -> tuple[Outcome, Schedule |
         outcome.order_valid = order_problem(ordered) is None
     elif error is not None and error.code != "SL310":
         outcome.differences.append(("errors", str(error)))
-    return outcome, ordered
+    return ordered
 
 
 def _compare_sets(
@@ -206,8 +225,11 @@ def _touches(writer: Any, memory: Any, reader: Any) -> bool:
 
 
 def execute(outcome: Outcome, record: Mapping[str, Any], job: Job) -> None:
-    """Run the case on random buffers and compare outputs and final memory with the unscheduled reference."""
-    graph = read_record(record, record["case"]).graph
+    """Run the case on random buffers and compare outputs and final memory with the unscheduled reference.
+
+    From a tensor graph, the reference is the graph before it was simplified.
+    """
+    original, graph = _stages(record, job.origin)
     if not _executable(graph) or _work(graph) > job.work:
         return
     outcome.executed = True
@@ -223,12 +245,20 @@ def execute(outcome: Outcome, record: Mapping[str, Any], job: Job) -> None:
         given = {name: array.copy() for name, array in inputs.items()}
         memory = allocate(run.schedule, given)
         run.load(job.device).run(memory, run.schedule.variables)
-        problem = _result_difference(graph, run.schedule, memory, inputs)
+        problem = _result_difference(original, run.schedule, memory, inputs)
     except SchedulogError as error:
         problem = str(error)
     outcome.executed_equal = not problem
     if problem:
         outcome.differences.append(("executed", problem))
+
+
+def _stages(record: Mapping[str, Any], origin: str) -> tuple[Graph, Graph]:
+    if origin == "graph":
+        graph = read_record(record, record["case"]).graph
+        return graph, graph
+    stage = simplified_stage(record, record["case"])
+    return stage.tensors.graph, stage.simplified.graph
 
 
 def _executable(graph: Graph) -> bool:
@@ -262,7 +292,7 @@ def _result_difference(
     wanted, wanted_memory = reference(graph, inputs), reference_memory(graph, inputs)
     found = fetch(scheduled, memory)
     for name, value in wanted.items():
-        requested = graph.sink.src[graph.outputs.index(name)]
+        requested = scheduled.graph.sink.src[graph.outputs.index(name)]
         if requested.base.op is Op.BUFFER:
             continue  # a plain view follows its memory, which is compared below
         if not close(found[name], value):
@@ -308,12 +338,13 @@ class Job:
     engine: str
     device: str
     work: int
+    origin: str
 
 
 def run_line(job: Job) -> Outcome:
     record = json.loads(job.line)
     try:
-        outcome = compare(record, job.engine)[0]
+        outcome = compare(record, job.engine, job.origin)[0]
         if job.work:
             execute(outcome, record, job)
         return outcome
@@ -334,6 +365,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "order_valid": sum(o.order_valid for o in outcomes),
         "order_compared": sum(o.order_compared for o in outcomes),
         "seconds": round(sum(o.seconds for o in outcomes), 3),
+        "simplify_seconds": round(sum(o.simplify_seconds for o in outcomes), 3),
         "recorded_seconds": round(sum(o.recorded_seconds for o in outcomes), 3),
         "differences": [
             {"case": o.case, "what": what, "reason": reason}
@@ -347,6 +379,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--from",
+        dest="origin",
+        choices=("graph", "tensor_graph"),
+        default="graph",
+        help="where to start: simplified already, or as the tensors made it (then `simplified` and `results` too)",
+    )
     parser.add_argument("--engine", default="sqlite")
     parser.add_argument(
         "--execute", action="store_true", help="also run each case and compare with the reference"
@@ -360,13 +399,15 @@ def main() -> int:
     options = parser.parse_args()
     work = options.max_work if options.execute else 0
     jobs = (
-        Job(line, options.engine, options.device, work)
+        Job(line, options.engine, options.device, work, options.origin)
         for line in islice(records(options.files), 0, None, options.every)
     )
     with ProcessPoolExecutor(options.jobs) as pool:
         found = summary(list(pool.map(run_line, jobs, chunksize=16)))
     if not options.execute:
         found = {key: value for key, value in found.items() if not key.startswith("executed")}
+    if options.origin == "graph":
+        found = {k: v for k, v in found.items() if k not in ("simplified", "results", "simplify_seconds")}
     if options.json:
         print(json.dumps(found))
     else:

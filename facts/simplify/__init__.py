@@ -1,0 +1,9 @@
+"""The simplifier: named rewrites that make a graph smaller before anything is decided about it."""
+
+from __future__ import annotations
+
+from schedulog.facts.simplify.engine import Rewrite
+from schedulog.facts.simplify.rule import Preserves, Rule
+from schedulog.facts.simplify.run import READ_STORED, RULES, Simplified, simplify
+
+__all__ = ["READ_STORED", "RULES", "Preserves", "Rewrite", "Rule", "Simplified", "simplify"]

@@ -1,0 +1,166 @@
+"""Constants: making them, and the value of an operation whose operands are constants."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from schedulog.facts.build import const
+from schedulog.facts.dtype import DType
+from schedulog.facts.node import Node
+from schedulog.facts.ops import COMPARISON, ELEMENTWISE, Op
+from schedulog.facts.simplify.rule import rule
+
+Value = bool | int | float
+
+_INT64_MIN: Final = -(1 << 63)
+
+
+def filled(like: Node, value: Value, dtype: DType | None = None) -> Node:
+    """`value` in every element of a node's shape, on its device and in its dtype unless another is given."""
+    return const(value, dtype or like.dtype, like.shape, like.device, like.label)
+
+
+@rule(ELEMENTWISE - {Op.CAST, Op.BITCAST, Op.THREEFRY})
+def constant_operands(n: Node) -> Node | None:
+    """An elementwise operation on constants is the constant it gives."""
+    if any(s.op is not Op.CONST for s in n.src):
+        return None
+    value = evaluated(n.op, n.src[-1].dtype, [s.arg.value for s in n.src])
+    return None if value is None else filled(n, value)
+
+
+@rule(Op.CAST)
+def constant_cast(n: Node) -> Node | None:
+    """A constant cast to another type is a constant."""
+    source = n.src[0]
+    return filled(n, converted(source.arg.value, n.dtype)) if source.op is Op.CONST else None
+
+
+@rule(Op.BITCAST)
+def constant_bitcast(n: Node) -> Node | None:
+    """The bits of a constant as another type of its width are a constant."""
+    source = n.src[0]
+    if source.op is not Op.CONST or source.dtype.itemsize != n.dtype.itemsize:
+        return None
+    stored = np.asarray(source.arg.value, np.float64 if source.dtype.is_float else None)
+    bits = stored.astype(source.dtype.to_numpy()).reshape(1)
+    if n.dtype.kind == "bool":
+        return filled(n, bool(bits.view(np.uint8)[0]))
+    return filled(n, bits.view(n.dtype.to_numpy())[0].item())
+
+
+def rounded(value: Value, dtype: DType) -> Value:
+    """The value of the dtype nearest to `value`; other kinds are left to `const`."""
+    return float(dtype.to_numpy().type(value)) if dtype.is_float else value
+
+
+def converted(value: Value, dtype: DType) -> Value:
+    """`value` as a cast gives it: truncated, with INT64_MIN for what no int64 (or uint64) holds."""
+    if dtype.kind == "bool":
+        return value != 0
+    if not dtype.is_integer or isinstance(value, int):
+        return value
+    highest = 2.0**64 if dtype.name == "uint64" else 2.0**63
+    return int(value) if -(2.0**63) <= value < highest else _INT64_MIN
+
+
+def evaluated(op: Op, dtype: DType, values: list[Value]) -> Value | None:
+    """The value of an operation on constants of a dtype, floats in double precision; None where it has none."""
+    if op is Op.WHERE:
+        return values[1] if values[0] else values[2]
+    if op in COMPARISON:
+        return bool(_COMPARED[op](*values))
+    table = {"bool": _BOOLEAN, "float": _FLOAT}.get(dtype.kind, _INTEGER)
+    function = table.get(op)
+    if function is None:
+        return None
+    if not dtype.is_float:
+        return function(*values)  # type: ignore[no-any-return]
+    with np.errstate(all="ignore"):
+        return float(function(*map(np.float64, values)))
+
+
+def _shifted_left(value: int, count: int) -> int:
+    return value << count if 0 <= count < 64 else 0
+
+
+def _shifted_right(value: int, count: int) -> int:
+    return value >> (count if 0 <= count < 64 else 64)
+
+
+def _integer_power(base: int, exponent: int) -> int:
+    if exponent >= 0:
+        return pow(base, exponent, 1 << 64)
+    return 1 if base == 1 or (base == -1 and exponent % 2 == 0) else -1 if base == -1 else 0
+
+
+_COMPARED: Final[Mapping[Op, Callable[..., Any]]] = MappingProxyType(
+    {Op.CMPLT: operator.lt, Op.CMPNE: operator.ne, Op.CMPEQ: operator.eq}
+)
+_BITS: Final[Mapping[Op, Callable[..., Any]]] = MappingProxyType(
+    {Op.XOR: operator.xor, Op.OR: operator.or_, Op.AND: operator.and_}
+)
+_BOOLEAN: Final[Mapping[Op, Callable[..., Any]]] = MappingProxyType(
+    {
+        **_BITS,
+        Op.ADD: operator.or_,
+        Op.MUL: operator.and_,
+        Op.MAX: operator.or_,
+        Op.SUB: operator.xor,
+        Op.NEG: bool,
+        Op.IDIV: operator.and_,
+        Op.MOD: lambda a, b: False,
+        Op.MULACC: lambda a, b, c: (a and b) or c,
+        Op.SHL: lambda a, b: a and not b,
+        Op.SHR: lambda a, b: a and not b,
+        Op.POW: lambda a, b: a or not b,
+    }
+)
+_INTEGER: Final[Mapping[Op, Callable[..., Any]]] = MappingProxyType(
+    {
+        **_BITS,
+        Op.FLOOR: int,
+        Op.NEG: operator.neg,
+        Op.ADD: operator.add,
+        Op.SUB: operator.sub,
+        Op.MUL: operator.mul,
+        Op.IDIV: lambda a, b: a // b if b else 0,
+        Op.MOD: lambda a, b: a % b if b else 0,
+        Op.MAX: max,
+        Op.POW: _integer_power,
+        Op.MULACC: lambda a, b, c: a * b + c,
+        Op.SHL: _shifted_left,
+        Op.SHR: _shifted_right,
+    }
+)
+_FLOAT: Final[Mapping[Op, Callable[..., Any]]] = MappingProxyType(
+    {
+        Op.EXP2: np.exp2,
+        Op.LOG2: np.log2,
+        Op.EXP: np.exp,
+        Op.LOG: np.log,
+        Op.SIN: np.sin,
+        Op.COS: np.cos,
+        Op.TANH: np.tanh,
+        Op.ERF: math.erf,
+        Op.FLOOR: np.floor,
+        Op.SQRT: np.sqrt,
+        Op.RECIP: lambda a: np.float64(1) / a,
+        Op.NEG: np.negative,
+        Op.ADD: np.add,
+        Op.SUB: np.subtract,
+        Op.MUL: np.multiply,
+        Op.FDIV: np.divide,
+        Op.IDIV: np.floor_divide,
+        Op.MOD: np.remainder,
+        Op.MAX: np.maximum,
+        Op.POW: np.power,
+        Op.MULACC: lambda a, b, c: a * b + c,
+    }
+)

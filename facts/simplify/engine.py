@@ -1,0 +1,100 @@
+"""Rewriting a graph to a fixed point: sources first, each distinct node once, every application recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from schedulog.errors import GraphError
+from schedulog.facts.node import Node, node
+from schedulog.facts.ops import Op
+from schedulog.facts.simplify.rule import Rule
+
+LONGEST_CHAIN: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rewrite:
+    """One application: the rule called `rule` replaced `before` by `after`."""
+
+    rule: str
+    before: Node
+    after: Node
+
+
+class Engine:
+    """Rewrites nodes by `rules`, tried in order; what a node became is remembered.
+
+    `instead` replaces some nodes before anything else is done with them, under the name `because`. A node's sources
+    are rewritten first; a node whose sources changed is made again and starts over, and so is what a rule gives. So the
+    result depends on the nodes alone, not on the order in which they are asked for.
+    """
+
+    def __init__(self, rules: Iterable[Rule], instead: Mapping[Node, Node], because: str = "") -> None:
+        self.became: dict[Node, Node] = {}
+        self.rewrites: list[Rewrite] = []
+        self._instead = instead
+        self._because = because
+        self._rules = _by_op(rules)
+
+    def rewrite(self, root: Node) -> Node:
+        """What `root` becomes. Raises GraphError SL236 if rules undo each other without end."""
+        became = self.became
+        stack = [[root]]
+        while stack:
+            forms = stack[-1]
+            current = forms[-1]
+            final = became.get(current)
+            if final is None:
+                waiting = self._next(forms, current)
+                if waiting:
+                    stack.extend([source] for source in reversed(waiting))
+                    continue
+                if forms[-1] is not current:
+                    continue
+                final = current
+            for form in forms:
+                became[form] = final
+            stack.pop()
+        return became[root]
+
+    def _next(self, forms: list[Node], current: Node) -> Sequence[Node]:
+        """Add the next form of a node to `forms`, if there is one; or return the sources that come first."""
+        became = self.became
+        other = self._instead.get(current)
+        if other is not None:
+            self._add(forms, self._because, other)
+            return ()
+        sources = current.src
+        waiting = [s for s in sources if s not in became]
+        if waiting:
+            return waiting
+        changed = tuple(became[s] for s in sources)
+        if changed != sources:
+            forms.append(_remade(current, changed))
+            return ()
+        for rule in self._rules[current.op]:
+            result = rule.apply(current)
+            if result is not None:
+                self._add(forms, rule.id, result)
+                return ()
+        return ()
+
+    def _add(self, forms: list[Node], rule: str, result: Node) -> None:
+        self.rewrites.append(Rewrite(rule, forms[-1], result))
+        forms.append(result)
+        if len(forms) > LONGEST_CHAIN:
+            last = ", ".join(dict.fromkeys(r.rule for r in self.rewrites[-20:]))
+            raise GraphError("SL236", f"the simplification of {forms[0]!r} does not end",
+                             reason=f"these rules undo each other: {last}")  # fmt: skip
+
+
+def _remade(n: Node, sources: tuple[Node, ...]) -> Node:
+    """The node on other sources. A view has its source's type, which only an image changes."""
+    return node(n.op, sources, n.arg, None if n.op is Op.VIEW else n.dtype, n.label)
+
+
+def _by_op(rules: Iterable[Rule]) -> Mapping[Op, tuple[Rule, ...]]:
+    given = tuple(rules)
+    return {op: tuple(rule for rule in given if op in rule.ops) for op in Op}

@@ -1,0 +1,47 @@
+"""A rewrite rule of the simplifier: a named law about one node and its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
+
+Preserves = Literal["values", "rounding", "finite"]
+"""What a rule leaves as it was: every value; values up to rounding; values up to rounding where nothing divides by zero,
+overflows, or is infinite or NaN."""
+
+Law = Callable[[Node], Node | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """`apply` gives what a node is replaced by, or None where the rule says nothing about it.
+
+    `id` is stable. `ops` are the operations the rule is tried on, `sentence` says which law it applies.
+    """
+
+    id: str
+    ops: frozenset[Op]
+    apply: Law
+    preserves: Preserves
+    sentence: str
+
+
+def rule(ops: Op | Collection[Op], preserves: Preserves = "values") -> Callable[[Law], Rule]:
+    """Make a rule of a function: its id is the function's name with hyphens, its sentence the docstring's first line."""
+    wanted = frozenset((ops,) if isinstance(ops, Op) else ops)
+
+    def made(law: Law) -> Rule:
+        sentence = (law.__doc__ or "").strip().partition("\n")[0]
+        return Rule(law.__name__.replace("_", "-"), wanted, law, preserves, sentence)
+
+    return made
+
+
+def rules_in(module: ModuleType) -> tuple[Rule, ...]:
+    """The rules a module defines, in the order it defines them, which is the order they are tried in."""
+    return tuple(value for value in vars(module).values() if isinstance(value, Rule))

@@ -1,0 +1,92 @@
+"""Simplifying a whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, get_args
+
+from schedulog.errors import GraphError
+from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node, node
+from schedulog.facts.ops import ELEMENTWISE, Op
+from schedulog.facts.simplify import arithmetic, constants, powers, storage, views
+from schedulog.facts.simplify.engine import Engine, Rewrite
+from schedulog.facts.simplify.rule import Preserves, Rule, rules_in
+
+RULES: Final[tuple[Rule, ...]] = tuple(
+    rule for group in (views, arithmetic, constants, powers, storage) for rule in rules_in(group)
+)
+"""Every rule, in the order they are tried on a node."""
+
+READ_STORED: Final = "read-stored-order"
+"""The one rule that looks at a node's users: where a value is also stored in another order of its elements, its elementwise
+users read what is stored."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simplified:
+    """A simplified graph, what each node of the original became, and the rewrites that led there, in order."""
+
+    graph: Graph
+    becomes: Mapping[Node, Node]
+    rewrites: tuple[Rewrite, ...]
+
+
+def simplify(
+    graph: Graph,
+    *,
+    tensors: Iterable[Node] = (),
+    preserves: Preserves = "finite",
+    without: Collection[str] = (),
+) -> Simplified:
+    """Rewrite a graph by `RULES` until none applies; `tensors` are further nodes to say what they become.
+
+    `preserves` says how far values may change: "values" tries only rules that keep every value, "rounding" also those
+    that may round otherwise, "finite" also those that hold for finite values only. `without` leaves out rules by id.
+
+    Deterministic and independent of the order of outputs, nodes and rules' earlier applications. Cost: linear in the
+    nodes and applications. Raises GraphError: SL236 for rules that undo each other, SL237 for an unknown rule id.
+    """
+    rules = _chosen(preserves, without)
+    engine = Engine(rules, {})
+    becomes = {n: engine.rewrite(n) for n in (*graph.nodes, *tensors)}
+    rewrites = engine.rewrites
+    sink = becomes[graph.sink]
+    instead = {} if READ_STORED in without else _readers_of_stored(sink)
+    if instead:
+        second = Engine(rules, instead, READ_STORED)
+        final = {n: second.rewrite(n) for n in dict.fromkeys(becomes.values())}
+        becomes = {n: final[first] for n, first in becomes.items()}
+        rewrites = rewrites + second.rewrites
+    return Simplified(replace(graph, sink=becomes[graph.sink]), becomes, tuple(rewrites))
+
+
+def _chosen(preserves: Preserves, without: Collection[str]) -> tuple[Rule, ...]:
+    known = {rule.id for rule in RULES} | {READ_STORED}
+    unknown = sorted(set(without) - known)
+    if unknown:
+        raise GraphError("SL237", f"no simplification rule is called `{unknown[0]}`",
+                         help="rules are: " + ", ".join(sorted(known)))  # fmt: skip
+    allowed = get_args(Preserves)[: get_args(Preserves).index(preserves) + 1]
+    return tuple(rule for rule in RULES if rule.preserves in allowed and rule.id not in without)
+
+
+def _readers_of_stored(sink: Node) -> dict[Node, Node]:
+    """The elementwise nodes that read a base which is also stored, permuted or flipped, and what they should be."""
+    graph = Graph(sink)
+    stored: dict[Node, Node] = {}
+    for n in graph.nodes:
+        found = storage.stored_order(n)
+        if found is not None:
+            stored[found[0]] = found[1]
+    if not stored:
+        return {}
+    return {
+        n: node(n.op, tuple(stored.get(s, s) for s in n.src), n.arg, n.dtype, n.label)
+        for n in graph.nodes
+        if n.op in _READERS and any(s in stored for s in n.src)
+    }
+
+
+_READERS: Final = ELEMENTWISE - {Op.CAST, Op.BITCAST}
