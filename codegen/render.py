@@ -76,11 +76,9 @@ class _Body:
 
     def lanes(self, block: Lanes) -> list[str]:
         assert self.choice.lane is not None
-        outer, self.values.before, self.values.before_row = (
-            (self.values.before, self.values.before_row),
-            [],
-            [],
-        )
+        self.values.storing = any(isinstance(statement, Store) for statement in block.statements)
+        outer = (self.values.before, self.values.before_row)
+        self.values.before, self.values.before_row = [], []
         shared = [
             s for s in block.statements if isinstance(s, Define) and not self.values.along_lanes(s.value)
         ]
@@ -92,6 +90,7 @@ class _Body:
         declared = [f"{scalar.c_type(scalar.plain(v.dtype))} {self.array(v)};" for v in kept]
         inside = [*row_lines, *before_row, *(self.lane_loop(lane_lines) if lane_lines else [])]
         rows = any(self.differs_by_row(statement) for statement in block.statements)
+        self.values.storing = False
         return [*declared, *before, *(self.row_loop(inside) if rows else inside)]
 
     def differs_by_row(self, statement: Statement) -> bool:
@@ -107,7 +106,7 @@ class _Body:
         """The declaration of a kept value: one element per row and lane it depends on."""
         name = self.values.text[value].split("[")[0]
         rows = f"[{self.choice.height}]" if self.values.along_rows(value) else ""
-        return f"{name}{rows}[{self.choice.width}]" if self.values.along_lanes(value) else f"{name}{rows}"
+        return f"{name}{rows}[{self.choice.lanes}]" if self.values.along_lanes(value) else f"{name}{rows}"
 
     def element(self, name: str, value: Value) -> str:
         """The text of a kept value inside the row and lane loops."""

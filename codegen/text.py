@@ -8,11 +8,10 @@ from typing import Final
 from schedulog.codegen import scalar
 from schedulog.codegen.choose import Choice
 from schedulog.codegen.index import c_text, coefficients
+from schedulog.codegen.tile import LONGEST_STEP
 from schedulog.codegen.values import Computation, Compute, Constant, Index, Load, Value
 from schedulog.facts.dtype import DType
 from schedulog.facts.symbolic import Less, Size, Variable, substitute
-
-LONGEST_STEP: Final = 4  # elements from lane to lane up to which a row is set up for a load with tests
 
 _NO_END: Final = 1 << 20  # past every lane
 
@@ -21,7 +20,8 @@ class ValueText:
     """Gives every value its text, and every name of a kernel once per stem and number.
 
     `text` holds what has been named so far, `setup` the lines the statement that is being written needs before it. Rows that a lane loop needs are set up by the lines in `before` (outside
-    the row loop) and `before_row` (inside it), which the lane loop's writer takes over.
+    the row loop) and `before_row` (inside it), which the lane loop's writer takes over. `storing` says that the lane loop
+    that is being written stores its values.
     """
 
     def __init__(self, computation: Computation, choice: Choice) -> None:
@@ -29,15 +29,21 @@ class ValueText:
         self.choice = choice
         self.text: dict[Value, str] = {}
         self.count: dict[str, int] = {}
+        self.storing = False
         self.setup: list[str] = []
         self.before: list[str] = []
         self.before_row: list[str] = []
 
     def lane_count(self) -> str:
-        """The lanes of the current tile: a number, or the name of one where the last tile is shorter."""
+        """The lanes of the current loop: a number, or the name of one where the last tile is shorter."""
         assert self.choice.lane is not None
         full = self.choice.overlap or self.full_tiles(self.computation.extents[self.choice.lane])
-        return str(self.choice.width) if full else "lanes"
+        return str(self.most_lanes) if full else "lanes"
+
+    @property
+    def most_lanes(self) -> int:
+        """The lanes of a full tile: what is stored, or what is computed elsewhere."""
+        return self.choice.width if self.storing else self.choice.lanes
 
     def full_tiles(self, extent: Size) -> bool:
         return isinstance(extent, int) and extent % self.choice.width == 0
@@ -84,7 +90,8 @@ class ValueText:
     def load(self, value: Load) -> str:
         dtype = scalar.plain(value.dtype)
         offset, pointer = c_text(value.offset), pointer_name(value.argument)
-        if not value.tests:
+        spare_lanes = self.along_lanes(value) and self.most_lanes > self.choice.width
+        if not value.tests and not spare_lanes:
             return scalar.from_storage(dtype, f"{pointer}[{offset}]")
         row = self.row(value, dtype)
         if row is not None:
@@ -135,9 +142,10 @@ class ValueText:
         kind, pointer = scalar.storage_type(scalar.plain(value.dtype)), pointer_name(value.argument)
         count, elements = self.lane_count(), self.computation.elements[value.argument]
         times = f" * {step}" if step > 1 else ""
-        tests = self.all_of(value.tests)
+        spare = [f"(lane < {self.choice.width})"] if self.most_lanes > self.choice.width else []
+        tests = " & ".join([*([self.all_of(value.tests)] if value.tests else []), *spare])
         last = (
-            f"{name}_first + {(self.choice.width - 1) * step}"
+            f"{name}_first + {(self.most_lanes - 1) * step}"
             if count != "lanes"
             else f"{name}_first + (lanes - 1){times}"
         )
@@ -146,7 +154,7 @@ class ValueText:
         return [
             f"const int64_t {name}_first = {c_text(substitute(value.offset, {lane: _tile_start(lane)}))};",
             f"const bool {name}_whole = {' & '.join(whole)};",
-            f"{kind} {name}_edge[{(self.choice.width - 1) * step + 1}];",
+            f"{kind} {name}_edge[{(self.most_lanes - 1) * step + 1}];",
             f"if (!{name}_whole) for (int32_t lane = 0; lane < {count}; lane++) {{",
             f"  const int64_t {lane.name} = {lane.name}_tile + lane;",
             f"  const bool inside = {tests};",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from schedulog.codegen.index import coefficients
 from schedulog.codegen.place import Placement
 from schedulog.codegen.values import Computation, Load, Value
 from schedulog.facts.symbolic import Size, Variable, upper_bound
@@ -14,6 +15,8 @@ TILE: Final = (
 )
 _WIDTHS: Final = (64, 56, 60, 48, 50, 40, 32)
 _REGISTER_LANES: Final = 16
+_EVEN_LANES: Final = 8  # a loop over a multiple of these leaves no lane to scalar code
+LONGEST_STEP: Final = 4  # elements from lane to lane up to which a row is set up for a load
 _REGISTERS: Final = 16  # vector registers the accumulators of a tile may take
 
 
@@ -54,6 +57,21 @@ def _height(extent: Size, width: int) -> int:
     registers = -(-width // _REGISTER_LANES)
     fitting = (h for h in (8, 7, 6, 5, 4, 3, 2) if h * registers <= _REGISTERS)
     return next((h for h in fitting if isinstance(extent, int) and extent % h == 0), 1)
+
+
+def computed_lanes(computation: Computation, placement: Placement, lane: Variable, width: int) -> int:
+    """How many lanes to compute for a tile of `width`: more, without storing them, where that needs no scalar rest.
+
+    Every load has to step from lane to lane, so that a row can stand in for what lies outside its memory.
+    """
+    more = -(-width // _EVEN_LANES) * _EVEN_LANES
+    steps = [
+        coefficients(value.offset, computation.extents).get(lane)
+        for value, depends in placement.depends.items()
+        if isinstance(value, Load) and lane in depends
+    ]
+    fits = all(isinstance(step, int) and 1 <= step <= LONGEST_STEP for step in steps)
+    return more if fits and computation.extents[lane] == width > _EVEN_LANES // 2 else width
 
 
 def may_overlap(computation: Computation, values: Sequence[Value], lane: Variable, width: int) -> bool:
