@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from schedulog.scheduler.engine import Row
-from schedulog.scheduler.engine_sqlite import compile_program
-from schedulog.scheduler.load import link
-from schedulog.scheduler.syntax import parse_text
+from schedulog.scheduler.engines.engine import Row
+from schedulog.scheduler.engines.sqlite import compile_program
+from schedulog.scheduler.language.load import link
+from schedulog.scheduler.language.syntax import parse_text
 
 Facts = dict[str, list[Row]]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from schedulog.facts.record import read_record
-from schedulog.scheduler.load import load_program
+from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.schedule import Scheduler
 
 RECORDS = Path(__file__).resolve().parent.parent / "tests" / "data" / "recorded.jsonl.gz"

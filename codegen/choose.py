@@ -9,14 +9,14 @@ from typing import Final
 from schedulog.codegen.index import coefficients
 from schedulog.codegen.place import Level, Placement, dependencies, place
 from schedulog.codegen.tile import choose_rows, computed_lanes, may_overlap, tile_width
-from schedulog.codegen.values import Computation, Constant, Load, Reduction, Value
+from schedulog.codegen.values import Computation, Constant, Index, Load, Reduction, Value
 from schedulog.facts.symbolic import Variable, upper_bound
 
 SMALLEST_TILE: Final = 4
 PARALLEL_WORK: Final = 50_000  # operations below which starting threads costs more than it saves
 ENOUGH_TRIPS: Final = 16  # steps that keep the threads of most machines busy
 VECTOR: Final = 8.0  # how much cheaper an operation is in a vectorised loop, roughly
-STRIDED: Final = 0.5  # cost of a load that is not contiguous in a vectorised loop, in scalar operations
+STRIDED: Final = 1.0  # cost of a load that is not contiguous in a vectorised loop, in scalar operations
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -152,7 +152,7 @@ class _Work:
         return found
 
     def value_cost(self, value: Value, lane: Variable | None, vectors: Mapping[Level, Variable]) -> float:
-        if isinstance(value, Constant):
+        if isinstance(value, Constant | Index):
             return 0.0
         level = self.placement.of[value]
         times = self.times(level)

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from schedulog.scheduler.database import schema
-from schedulog.scheduler.queries import named_queries
+from schedulog.scheduler.record.database import schema
+from schedulog.scheduler.record.queries import named_queries
 
 FOLDER: Final = Path(__file__).parent
 

@@ -18,7 +18,7 @@ import numpy as np
 from schedulog import Run, load, schedule
 from schedulog.cli.output import print_table, size_text
 from schedulog.runtimes import default_device, devices
-from schedulog.scheduler.queries import ask, named_queries
+from schedulog.scheduler.record.queries import ask, named_queries
 
 TONES = {261.63: 39, 440.0: 48, 880.0: 60}
 """Frequency in Hz -> piano key, counted from 0 at A0."""
@@ -78,7 +78,9 @@ def heard_key(run: Run, frequency: float) -> int:
 
 
 def show_kernels(run: Run) -> None:
-    print(f"{len(run.graph.nodes)} nodes, {len(run.kernels)} kernels, decided by {len(run.program.rules)} rules\n")
+    print(
+        f"{len(run.graph.nodes)} nodes, {len(run.kernels)} kernels, decided by {len(run.program.rules)} rules\n"
+    )
     rows = [
         (
             kernel.name,

@@ -30,11 +30,15 @@ def buffer(memory: Buffer, shape: Shape | None = None, label: str = "") -> Node:
 
 def array(values: NDArray[Any], name: str = "", device: str = "c") -> Node:
     """A buffer holding a copy of `values`, in their shape."""
-    memory = Buffer(values.size, from_numpy(values.dtype), device, name, np.array(values, order="C").reshape(-1))
+    memory = Buffer(
+        values.size, from_numpy(values.dtype), device, name, np.array(values, order="C").reshape(-1)
+    )
     return buffer(memory, tuple(values.shape))
 
 
-def const(value: bool | int | float, dtype: DType, shape: Shape = (), device: str = "c", label: str = "") -> Node:
+def const(
+    value: bool | int | float, dtype: DType, shape: Shape = (), device: str = "c", label: str = ""
+) -> Node:
     """`value` in every element of `shape`, brought to the dtype's own kind (and wrapped or rounded as it does)."""
     if dtype.kind == "bool":
         value = bool(value)
@@ -59,7 +63,11 @@ def view(source: Node, look: ViewStack, label: str = "") -> Node:
 
 
 def reshape(source: Node, shape: Sequence[Size], label: str = "") -> Node:
-    return source if tuple(shape) == source.shape else view(source, source_look(source).reshape(tuple(shape)), label)
+    return (
+        source
+        if tuple(shape) == source.shape
+        else view(source, source_look(source).reshape(tuple(shape)), label)
+    )
 
 
 def permute(source: Node, order: Sequence[int], label: str = "") -> Node:
@@ -67,7 +75,11 @@ def permute(source: Node, order: Sequence[int], label: str = "") -> Node:
 
 
 def expand(source: Node, shape: Sequence[Size], label: str = "") -> Node:
-    return source if tuple(shape) == source.shape else view(source, source_look(source).expand(tuple(shape)), label)
+    return (
+        source
+        if tuple(shape) == source.shape
+        else view(source, source_look(source).expand(tuple(shape)), label)
+    )
 
 
 def pad(source: Node, widths: Sequence[tuple[Size, Size]], label: str = "") -> Node:
@@ -145,4 +157,8 @@ def assign(target: Node, value: Node, label: str = "") -> Node:
 
 def element_count(shape: Shape) -> Size:
     """The number of elements of a shape."""
-    return math.prod(s for s in shape if isinstance(s, int)) if all(isinstance(s, int) for s in shape) else prod(shape)
+    return (
+        math.prod(s for s in shape if isinstance(s, int))
+        if all(isinstance(s, int) for s in shape)
+        else prod(shape)
+    )

@@ -96,7 +96,9 @@ def named(name: str) -> DType:
         if len(shape) == 3:
             return image("half" if name[5] == "h" else "float", shape)
     raise GraphError(
-        "SL202", f"unknown dtype `{name}`", help="known: " + ", ".join(d.name for d in SCALARS) + ", imagef[h,w,4]"
+        "SL202",
+        f"unknown dtype `{name}`",
+        help="known: " + ", ".join(d.name for d in SCALARS) + ", imagef[h,w,4]",
     )
 
 

@@ -47,7 +47,9 @@ def extract(graph: Graph, options: Mapping[str, int], intern: Intern) -> Facts:
         rows["whole"].append((at, whole))
         for s in n.src:
             base = s.base
-            edges[(position[base], at, looks.number(s.arg) if s is not base else _plain(base, plain, looks))] = None
+            edges[
+                (position[base], at, looks.number(s.arg) if s is not base else _plain(base, plain, looks))
+            ] = None
     rows["edge"] = list(edges)
     rows["option"] = [(intern(name), value) for name, value in sorted(options.items())]
     rows["node_count"] = [(len(graph.nodes),)]

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from schedulog.errors import GraphError
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.dtype import DType, void
+from schedulog.facts.dtype import DType, bool_, void
 from schedulog.facts.ops import ARITY, COMPARISON, ELEMENTWISE, Op
 from schedulog.facts.symbolic import Size, Variable, upper_bound
 from schedulog.facts.view import ViewStack
@@ -114,8 +114,8 @@ def node(
     _check_arity(op, src)
     fresh = Node()
     fresh.op, fresh.src, fresh.arg, fresh.label = op, src, arg, label
-    fresh.shape = _shape(op, src, arg)
     fresh.dtype = _dtype(op, src, arg, dtype)
+    fresh.shape = _shape(op, src, arg) if op is not Op.BITCAST else _bitcast_shape(src[0], fresh.dtype)
     fresh.device = _device(op, src, arg)
     identity = arg.key() if isinstance(arg, ConstArg) else arg
     return _INTERNED.get((op, fresh.dtype, src, identity), fresh)
@@ -156,9 +156,18 @@ def _shape(op: Op, src: tuple[Node, ...], arg: Any) -> Shape:
             return src[0].shape
 
 
-def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DType:
-    from schedulog.facts.dtype import bool_
+def _bitcast_shape(source: Node, dtype: DType) -> Shape:
+    """The last axis grows or shrinks with the element width."""
+    if source.dtype.itemsize == dtype.itemsize:
+        return source.shape
+    last = source.shape[-1] * source.dtype.itemsize if source.shape else 0
+    if not isinstance(last, int) or last % dtype.itemsize or not source.shape:
+        raise GraphError("SL212", f"bitcast of {source.dtype}{list(source.shape)} to {dtype}",
+                         reason="the last axis does not hold a whole number of elements")  # fmt: skip
+    return (*source.shape[:-1], last // dtype.itemsize)
 
+
+def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DType:
     match op:
         case Op.SINK:
             return void
@@ -182,7 +191,10 @@ def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DTyp
 
 
 def _same_dtype(op: Op, src: tuple[Node, ...]) -> None:
-    if any(s.dtype.name != src[0].dtype.name and s.dtype.image is None and src[0].dtype.image is None for s in src):
+    if any(
+        s.dtype.name != src[0].dtype.name and s.dtype.image is None and src[0].dtype.image is None
+        for s in src
+    ):
         raise GraphError(
             "SL212",
             f"{op} of dtypes {' and '.join(str(s.dtype) for s in src)}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from schedulog.errors import GraphError
-from schedulog.facts.compare import equal, less, maximum, minimum, surely_equal
-from schedulog.facts.expr import (
+from schedulog.facts.integers.compare import equal, less, maximum, minimum, surely_equal
+from schedulog.facts.integers.expr import (
     Atom,
     Expr,
     FloorDiv,
@@ -20,8 +20,8 @@ from schedulog.facts.expr import (
     parts,
     upper_bound,
 )
-from schedulog.facts.symbolic_json import from_json, parse_record, to_json
-from schedulog.facts.symbolic_text import render
+from schedulog.facts.integers.json import from_json, parse_record, to_json
+from schedulog.facts.integers.text import render
 
 __all__ = [
     "Atom",

@@ -8,9 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from schedulog.errors import GraphError
-from schedulog.facts import movement
-from schedulog.facts.reshape import reshape
-from schedulog.facts.single_view import Shape, View
 from schedulog.facts.symbolic import (
     Size,
     Variable,
@@ -20,9 +17,12 @@ from schedulog.facts.symbolic import (
     surely_equal,
     upper_bound,
 )
-from schedulog.facts.view_index import locate, stride_of
-from schedulog.facts.view_json import view_from_json, view_to_json
-from schedulog.facts.view_merge import merge
+from schedulog.facts.views import movement
+from schedulog.facts.views.index import locate, stride_of
+from schedulog.facts.views.json import view_from_json, view_to_json
+from schedulog.facts.views.merge import merge
+from schedulog.facts.views.reshape import reshape
+from schedulog.facts.views.single import Shape, View
 
 __all__ = ["View", "ViewStack"]
 

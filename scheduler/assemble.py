@@ -157,7 +157,10 @@ def _edges(plan: _Plan, rank: Mapping[int, int]) -> tuple[OrderEdge, ...]:
         for read in plan.visits[kernel]
         if read in rank
     ]
-    return (*data, *(OrderEdge(rank[b], rank[a], "version", nodes[m].arg) for b, a, m in plan.derived.versions))
+    return (
+        *data,
+        *(OrderEdge(rank[b], rank[a], "version", nodes[m].arg) for b, a, m in plan.derived.versions),
+    )
 
 
 def _snapshot(index: int, memory: Node, kept: Storage) -> Kernel:

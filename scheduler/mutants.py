@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schedulog.errors import UsageError
-from schedulog.scheduler.check_binding import check_binding
-from schedulog.scheduler.engine import Limits
-from schedulog.scheduler.program import Aggregate, BodyItem, Program, Rule, RuleTest
-from schedulog.scheduler.rule_set import RuleSet
+from schedulog.scheduler.engines.engine import Limits
+from schedulog.scheduler.language.check_binding import check_binding
+from schedulog.scheduler.language.program import Aggregate, BodyItem, Program, Rule, RuleTest
+from schedulog.scheduler.language.rule_set import RuleSet
+from schedulog.scheduler.language.rule_text import format_item
 from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_tests import Runner, Suite, read_cases
-from schedulog.scheduler.rule_text import format_item
 
 _LIMITS = Limits(rows=100_000, rounds=2_000, alternations=2_000)
 """A mutant that does not end is noticed early; tests are about small graphs."""
@@ -79,7 +79,9 @@ def judge(suite: Suite, pack: str = "") -> Iterator[Verdict]:
     cases = read_cases(suite)
     for result in Runner(suite.program).run_all(cases):
         if not result.passed:
-            raise UsageError("SL708", "a test fails with the rules as they are", reason=str(result), help="mend it first")
+            raise UsageError(
+                "SL708", "a test fails with the rules as they are", reason=str(result), help="mend it first"
+            )
     for mutant in mutants(suite.program, pack):
         runner = Runner(mutant.program, limits=_LIMITS)
         yield Verdict(mutant, _killer(runner, sorted(cases, key=lambda case: _distance(case, mutant.rule))))

@@ -51,7 +51,9 @@ def running_order(problem: OrderProblem) -> list[Key]:
 
 def customary_order(problem: OrderProblem) -> list[Key]:
     """Breadth first: a kernel enters the queue when its last input left it; `hints` only shape the starting order."""
-    start = depth_first(problem.kernels, {k: (*problem.inputs[k], *problem.hints.get(k, ())) for k in problem.kernels})
+    start = depth_first(
+        problem.kernels, {k: (*problem.inputs[k], *problem.hints.get(k, ())) for k in problem.kernels}
+    )
     followers: dict[Key, list[Key]] = {kernel: [] for kernel in problem.kernels}
     waiting = {kernel: len(set(problem.inputs[kernel])) for kernel in problem.kernels}
     for kernel in start:

@@ -9,7 +9,7 @@ from typing import Literal
 from schedulog.errors import Place
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
-from schedulog.scheduler.program import RuleTest
+from schedulog.scheduler.language.program import RuleTest
 
 Term = int | str | None
 """A number, a string, or None for any value (`_`). A name of the graph is the position of its node."""

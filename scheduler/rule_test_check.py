@@ -8,10 +8,10 @@ from typing import Final
 
 from schedulog.errors import SchedulogError
 from schedulog.facts.ops import Op
-from schedulog.scheduler.engine import Row
+from schedulog.scheduler.engines.engine import Row
+from schedulog.scheduler.engines.model import Model
+from schedulog.scheduler.engines.symbols import quote
 from schedulog.scheduler.kernels import Kernel, Schedule
-from schedulog.scheduler.match import Matcher, Rows
-from schedulog.scheduler.model import Model
 from schedulog.scheduler.rule_test import (
     By,
     Case,
@@ -27,7 +27,7 @@ from schedulog.scheduler.rule_test import (
     SetIs,
 )
 from schedulog.scheduler.schedule import Decisions, Edit, Scheduler
-from schedulog.scheduler.symbols import quote
+from schedulog.scheduler.why.match import Matcher, Rows
 
 Execute = Callable[[Schedule], Mapping[str, str]]
 """Runs a schedule on every device present: per device what differs from the unscheduled reference, "" for nothing."""

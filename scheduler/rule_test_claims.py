@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from schedulog.errors import RuleError
-from schedulog.scheduler.diagnostic import SourceText, nearest, plural
-from schedulog.scheduler.program import Program, Relation
+from schedulog.scheduler.language.diagnostic import SourceText, nearest, plural
+from schedulog.scheduler.language.program import Program, Relation
 from schedulog.scheduler.rule_test import (
     Assertion,
     By,

@@ -16,8 +16,8 @@ from schedulog.errors import GraphError, Place, RuleError
 from schedulog.facts.json_format import read_graph
 from schedulog.facts.node import Node
 from schedulog.facts.notation import NamedGraph, read_names
-from schedulog.scheduler.diagnostic import SourceText
-from schedulog.scheduler.program import Program, RuleTest
+from schedulog.scheduler.language.diagnostic import SourceText
+from schedulog.scheduler.language.program import Program, RuleTest
 from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_test_claims import ClaimReader
 

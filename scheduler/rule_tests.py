@@ -12,10 +12,10 @@ from typing import Final
 from schedulog.errors import Place, RuleError, SchedulogError
 from schedulog.facts.extract import Intern
 from schedulog.rules import pack_names, pack_test_texts
-from schedulog.scheduler.diagnostic import raise_all
-from schedulog.scheduler.engine import Limits, Row
-from schedulog.scheduler.load import load_program
-from schedulog.scheduler.program import Program, RuleTest
+from schedulog.scheduler.engines.engine import Limits, Row
+from schedulog.scheduler.language.diagnostic import raise_all
+from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.language.program import Program, RuleTest
 from schedulog.scheduler.rule_test import Assertion, Case, Computes, Pattern
 from schedulog.scheduler.rule_test_check import Execute, Outcome, same_decisions
 from schedulog.scheduler.rule_test_text import read_test, side_tests

@@ -14,12 +14,12 @@ from schedulog.facts.extract import Facts, Intern, Row, extract
 from schedulog.facts.graph import Graph
 from schedulog.scheduler.assemble import assemble
 from schedulog.scheduler.derived import Derived, read_decisions
-from schedulog.scheduler.engine import Limits
+from schedulog.scheduler.engines.engine import Limits
+from schedulog.scheduler.engines.model import Model
+from schedulog.scheduler.engines.symbols import Symbols
 from schedulog.scheduler.kernels import Schedule
-from schedulog.scheduler.model import Model
-from schedulog.scheduler.program import Program
-from schedulog.scheduler.support import kernel_reasons
-from schedulog.scheduler.symbols import Symbols
+from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.why.support import kernel_reasons
 
 
 class Compiled(Protocol):
@@ -98,6 +98,6 @@ def _compile(program: Program, engine: str, limits: Limits) -> Compiled:
     """Engines are imported when asked for: two of them need packages that the default does not."""
     if engine not in ENGINES:
         raise UsageError("SL703", f"unknown engine `{engine}`", help="engines: " + ", ".join(ENGINES))
-    module = import_module(f"schedulog.scheduler.engine_{engine}")
+    module = import_module(f"schedulog.scheduler.engines.{engine}")
     made: Compiled = getattr(module, ENGINES[engine][0])(program, limits)
     return made

@@ -54,4 +54,6 @@ def kept_aside(memory: Node, graph: Graph) -> Storage:
     """Room for a copy of what a BUFFER holds before the call."""
     original: Buffer = memory.arg
     name = f"{original.name or graph.label(memory)}_before"
-    return Storage(Buffer(original.size, original.dtype, original.device, name), ViewStack.of_shape(memory.shape))
+    return Storage(
+        Buffer(original.size, original.dtype, original.device, name), ViewStack.of_shape(memory.shape)
+    )

@@ -46,7 +46,7 @@ def load(
     if not Path(name).is_file():
         raise GraphError("SL260", f"no file {name}", where=name)
     if suffix == ".onnx":
-        from schedulog.facts.onnx_reader import read_onnx
+        from schedulog.facts.onnx.reader import read_onnx
 
         return read_onnx(name, dims=dims, constants=constants)
     if dims or constants:

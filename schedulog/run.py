@@ -19,16 +19,16 @@ from schedulog.facts.node import Node
 from schedulog.runtimes import default_device, open_device
 from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
-from schedulog.scheduler.database import memory_database, save
 from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
-from schedulog.scheduler.load import load_program
-from schedulog.scheduler.names import Names
-from schedulog.scheduler.program import Program
-from schedulog.scheduler.proof import Proof
-from schedulog.scheduler.queries import ask
-from schedulog.scheduler.question import names, why
-from schedulog.scheduler.record import RunRecord
+from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.record.database import memory_database, save
+from schedulog.scheduler.record.queries import ask
+from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
+from schedulog.scheduler.why.names import Names
+from schedulog.scheduler.why.proof import Proof
+from schedulog.scheduler.why.question import names, why
 
 
 def schedule(

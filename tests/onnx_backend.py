@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from schedulog.errors import SchedulogError
 from schedulog.facts.graph import Graph
-from schedulog.facts.onnx_reader import read_onnx
+from schedulog.facts.onnx.reader import read_onnx
 from schedulog.runtimes.evaluate import reference
 
 Arrays = Mapping[str, NDArray[Any]]

@@ -33,7 +33,7 @@ from schedulog.run import schedule
 from schedulog.runtimes.evaluate import evaluate, reference, reference_memory
 from schedulog.runtimes.memory import allocate, fetch
 from schedulog.scheduler.kernels import Schedule
-from schedulog.scheduler.load import load_program
+from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
 DECISIONS = ("base_realizes", "realizes", "owners", "kernels", "order", "errors")

@@ -9,10 +9,10 @@ import pytest
 
 from schedulog.codes import TITLES, title
 from schedulog.errors import Place, RuleError
-from schedulog.scheduler.load import link, load_program
-from schedulog.scheduler.program import Const, Program
-from schedulog.scheduler.rule_text import format_rule
-from schedulog.scheduler.syntax import parse_text
+from schedulog.scheduler.language.load import link, load_program
+from schedulog.scheduler.language.program import Const, Program
+from schedulog.scheduler.language.rule_text import format_rule
+from schedulog.scheduler.language.syntax import parse_text
 
 BAD = Path(__file__).parent / "bad"
 CODES = sorted(path.stem for path in BAD.glob("SL1*.dl"))

@@ -21,8 +21,8 @@ from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.json_format import write_graph
 from schedulog.facts.ops import Op
 from schedulog.run import Run, schedule
-from schedulog.scheduler.database import VERSION, open_database, saved_decisions, schema
-from schedulog.scheduler.queries import ask, named_queries, table_names
+from schedulog.scheduler.record.database import VERSION, open_database, saved_decisions, schema
+from schedulog.scheduler.record.queries import ask, named_queries, table_names
 
 
 def rows_above_mean() -> Graph:

@@ -7,12 +7,12 @@ import random
 import pytest
 
 from schedulog.errors import ScheduleError
-from schedulog.scheduler.engine import Limits, Row
-from schedulog.scheduler.engine_sqlite import compile_program
-from schedulog.scheduler.load import link
-from schedulog.scheduler.program import Program
-from schedulog.scheduler.strata import stratify, strong_components
-from schedulog.scheduler.syntax import parse_text
+from schedulog.scheduler.engines.engine import Limits, Row
+from schedulog.scheduler.engines.sqlite import compile_program
+from schedulog.scheduler.engines.strata import stratify, strong_components
+from schedulog.scheduler.language.load import link
+from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.syntax import parse_text
 
 WIN = """
 .decl move(from: node, to: node)

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from schedulog.errors import RuleError, ScheduleError, SchedulogError, UsageError
-from schedulog.scheduler.engine import Limits, Row
-from schedulog.scheduler.engine_clingo import ClingoEvaluator
-from schedulog.scheduler.engine_pydatalog import PydatalogEvaluator
-from schedulog.scheduler.engine_sqlite import compile_program
-from schedulog.scheduler.load import link
-from schedulog.scheduler.model import Model
-from schedulog.scheduler.program import Atom, Const, Literal_, Program, Relation, Rule, Var
-from schedulog.scheduler.syntax import parse_text
+from schedulog.scheduler.engines.clingo import ClingoEvaluator
+from schedulog.scheduler.engines.engine import Limits, Row
+from schedulog.scheduler.engines.model import Model
+from schedulog.scheduler.engines.pydatalog import PydatalogEvaluator
+from schedulog.scheduler.engines.sqlite import compile_program
+from schedulog.scheduler.language.load import link
+from schedulog.scheduler.language.program import Atom, Const, Literal_, Program, Relation, Rule, Var
+from schedulog.scheduler.language.syntax import parse_text
 
 Facts = dict[str, list[Row]]
 Functions = dict[str, Callable[..., int]]

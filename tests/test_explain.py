@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from schedulog.errors import UsageError
-from schedulog.scheduler.engine import Row
-from schedulog.scheduler.engine_pydatalog import PydatalogEvaluator
-from schedulog.scheduler.engine_sqlite import compile_program
-from schedulog.scheduler.load import link
-from schedulog.scheduler.model import Model
-from schedulog.scheduler.program import Program
-from schedulog.scheduler.proof import Absence, Condition, Proof
-from schedulog.scheduler.syntax import parse_text
+from schedulog.scheduler.engines.engine import Row
+from schedulog.scheduler.engines.model import Model
+from schedulog.scheduler.engines.pydatalog import PydatalogEvaluator
+from schedulog.scheduler.engines.sqlite import compile_program
+from schedulog.scheduler.language.load import link
+from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.syntax import parse_text
+from schedulog.scheduler.why.proof import Absence, Condition, Proof
 
 PATHS = """
 .decl e(a: int, b: int)

@@ -100,7 +100,9 @@ def test_nothing_happens_at_import() -> None:
     """A module's top level only defines: no call but a few that make constants, no print, no file, no loop."""
     for path in modules():
         for node in ast.parse(path.read_text()).body:
-            assert not isinstance(node, (ast.For, ast.While, ast.With, ast.Try)) or path.name == "__main__.py", path
+            assert (
+                not isinstance(node, (ast.For, ast.While, ast.With, ast.Try)) or path.name == "__main__.py"
+            ), path
 
 
 def test_no_global_statement() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
 from schedulog.facts.graph import Graph
-from schedulog.facts.onnx_reader import read_onnx
+from schedulog.facts.onnx.reader import read_onnx
 from schedulog.facts.ops import Op
 from schedulog.runtimes.evaluate import reference
 

@@ -14,13 +14,13 @@ from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import float32
 from schedulog.facts.graph import graph_of
 from schedulog.facts.ops import Op
-from schedulog.scheduler.engine_sqlite import compile_program
-from schedulog.scheduler.load import link, load_program
-from schedulog.scheduler.model import Model
-from schedulog.scheduler.program import Program
+from schedulog.scheduler.engines.model import Model
+from schedulog.scheduler.engines.sqlite import compile_program
+from schedulog.scheduler.language.load import link, load_program
+from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.syntax import parse_text
 from schedulog.scheduler.schedule import Decisions, Scheduler
-from schedulog.scheduler.support import derivations, kernel_reasons, supports
-from schedulog.scheduler.syntax import parse_text
+from schedulog.scheduler.why.support import derivations, kernel_reasons, supports
 
 RULES = """
 .decl edge(a: node, b: node)

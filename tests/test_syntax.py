@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from schedulog.errors import Place, RuleError
 from schedulog.rules import pack_names, pack_texts
-from schedulog.scheduler.load import link, load_program, pack_of
-from schedulog.scheduler.program import (
+from schedulog.scheduler.language.load import link, load_program, pack_of
+from schedulog.scheduler.language.program import (
     Aggregate,
     Arithmetic,
     Atom,
@@ -25,8 +25,8 @@ from schedulog.scheduler.program import (
     RuleInfo,
     Var,
 )
-from schedulog.scheduler.rule_text import format_rule
-from schedulog.scheduler.syntax import ParsedFile, parse_text
+from schedulog.scheduler.language.rule_text import format_rule
+from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
 NOWHERE = Place("", 1)
 

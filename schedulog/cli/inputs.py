@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from schedulog.errors import DeviceError, UsageError
 from schedulog.facts.dtype import DType
 from schedulog.facts.graph import Graph
-from schedulog.scheduler.program import Const, Literal_, Program
+from schedulog.scheduler.language.program import Const, Literal_, Program
 
 Value = TypeVar("Value")
 

@@ -32,7 +32,7 @@ def rules_command(
     as_json: AsJson = False,
 ) -> None:
     """List the rules of packs (core and classic unless named) with their places."""
-    from schedulog.scheduler.load import load_program
+    from schedulog.scheduler.language.load import load_program
 
     program = load_program(packs or ["classic"])
     clauses: dict[str, int] = {}

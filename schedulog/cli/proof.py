@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from schedulog.scheduler.names import Names
-from schedulog.scheduler.program import Rule, Var
-from schedulog.scheduler.proof import Absence, Condition, Proof
+from schedulog.scheduler.language.program import Rule, Var
+from schedulog.scheduler.why.names import Names
+from schedulog.scheduler.why.proof import Absence, Condition, Proof
 
 Part = Proof | Absence | Condition
 

@@ -12,8 +12,8 @@ import typer
 from schedulog.cli.inputs import pairs
 from schedulog.cli.output import print_json, print_table
 from schedulog.errors import SchedulogError
-from schedulog.scheduler.database import open_database
-from schedulog.scheduler.queries import Answer, ask, named_queries, table_names
+from schedulog.scheduler.record.database import open_database
+from schedulog.scheduler.record.queries import Answer, ask, named_queries, table_names
 
 _HELP = "A SELECT, the name of a query, .queries, .tables or .quit"
 

@@ -12,10 +12,10 @@ from schedulog.cli.output import print_json, working
 from schedulog.cli.proof import proof_lines, proof_record
 from schedulog.cli.run import AsJson, Dims, Options, Rules
 from schedulog.graph_file import SUFFIXES, load
-from schedulog.scheduler.database import open_database, saved_decisions
-from schedulog.scheduler.load import load_program
-from schedulog.scheduler.question import names, why
+from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.record.database import open_database, saved_decisions
 from schedulog.scheduler.schedule import Decisions, Scheduler
+from schedulog.scheduler.why.question import names, why
 
 
 def why_command(

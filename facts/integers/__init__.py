@@ -1,0 +1,1 @@
+"""Integer expressions: canonical form, division, comparison, text."""

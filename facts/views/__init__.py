@@ -1,0 +1,1 @@
+"""What views are made of: one view, movements, merging, indexing."""

@@ -1,0 +1,1 @@
+"""Evaluating a checked program: one driver, three engines."""

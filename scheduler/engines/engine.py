@@ -1,0 +1,103 @@
+"""What the driver asks of an engine, and the limits of one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from schedulog.errors import ScheduleError
+from schedulog.scheduler.engines.strata import Strata, SubComponent
+from schedulog.scheduler.engines.symbols import Symbols
+from schedulog.scheduler.language.program import Program, Rule
+
+Row = tuple[int, ...]
+Functions = Mapping[str, Callable[..., int]]
+"""Registered functions by name: pure, ints to int. They may be called on values that only an over-estimate has, or
+before another condition of the rule is tested, and must not fail on those."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an evaluation is given up. `seconds` bounds one question to the pydatalog engine."""
+
+    rows: int = 50_000_000
+    rounds: int = 1_000_000
+    alternations: int = 100_000
+    seconds: float = 30.0
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an evaluation is about: the rules, how they split, the strings' numbers, the functions, the limits."""
+
+    program: Program
+    strata: Strata
+    symbols: Symbols
+    functions: Functions
+    limits: Limits
+
+
+class Engine(Protocol):
+    """One evaluation of one program. Relations that are negated inside their component are read from snapshots."""
+
+    def load(self, relation: str, rows: Sequence[Row]) -> None:
+        """Set the rows of a relation that no rule derives, or the given rows of a derived one."""
+
+    def evaluate(self, sub: SubComponent) -> int:
+        """Compute the least fixpoint of a sub-component from empty relations; return the number of rounds."""
+        ...
+
+    def count(self, relation: str) -> int:
+        """Return the number of rows of a relation."""
+        ...
+
+    def rows(self, relation: str) -> list[Row]:
+        """Return the rows of a relation, sorted."""
+        ...
+
+    def clear(self, relations: Sequence[str]) -> None:
+        """Empty the relations."""
+
+    def keep_snapshot(self, relation: str) -> None:
+        """Make the relation's rows of now what `not` reads inside its component."""
+
+    def drop_snapshot(self, relation: str) -> None:
+        """Let `not` inside the component see no rows of the relation."""
+
+
+def function_failed(rule: Rule, function: str, arguments: Sequence[int], reason: str) -> ScheduleError:
+    """Return the error for a registered function that raised or gave no integer."""
+    inner = ", ".join(map(str, arguments))
+    return ScheduleError(
+        "SL130",
+        f"rule {rule.name}: @{function}({inner}) failed",
+        where=rule.place,
+        reason=reason,
+        help=f"make @{function} total on the values this rule hands it, or test them in a rule below",
+    )
+
+
+def arithmetic_failed(rule: Rule, reason: str) -> ScheduleError:
+    """Return the error for integer arithmetic without a right result."""
+    return ScheduleError(
+        "SL131",
+        f"rule {rule.name}: integer arithmetic has no right result",
+        where=rule.place,
+        reason=reason,
+        help="rules compute with integers from -2**63 to 2**63 - 1 and never divide by 0",
+    )
+
+
+def not_finished(rule: Rule, relation: str, what: str, newest: str) -> ScheduleError:
+    """Return the error for an evaluation that reached a limit; `what`: "after 9 rounds", "at 9 rows"."""
+    return ScheduleError(
+        "SL140",
+        f"{relation}: not finished {what}; no partial answer is returned",
+        where=rule.place,
+        reason=f"rule {rule.name} still adds rows, the newest is {newest}",
+        help="bound what the rule counts up or composes, or raise the limit",
+    )

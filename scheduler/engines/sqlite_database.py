@@ -1,0 +1,243 @@
+"""The tables of a program in one SQLite connection, and the statements that fill them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from functools import cached_property
+
+from schedulog.errors import ScheduleError, UsageError
+from schedulog.scheduler.engines.engine import (
+    Functions,
+    Limits,
+    Row,
+    arithmetic_failed,
+    not_finished,
+)
+from schedulog.scheduler.engines.functions import ARITHMETIC, Calls
+from schedulog.scheduler.engines.sql_compile import SqlCode, Statement, SubCode, rows_of
+from schedulog.scheduler.engines.sql_tables import Table
+from schedulog.scheduler.engines.strata import SubComponent
+from schedulog.scheduler.engines.symbols import Symbols, decoder
+from schedulog.scheduler.language.program import Program, Rule
+
+
+class SqliteDatabase:
+    """The tables of one connection: the driver's engine."""
+
+    def __init__(self, program: Program, code: SqlCode, symbols: Symbols, limits: Limits) -> None:
+        self.program = program
+        self.code = code
+        self.symbols = symbols
+        self.limits = limits
+        self.derived = {name for sub in code.subs for name in sub.relations}
+        self.counts = dict.fromkeys(program.relations, 0)
+        self.snapshot_counts = dict.fromkeys(code.snapshots, 0)
+        self.given: dict[str, list[Row]] = {}
+        self.stale: set[str] = set(code.base_facts)
+        self.statements = 0
+        self.calls = Calls({})
+        self.connection = self.connect()
+        self.cursor = self.connection.cursor()
+        self.inserts = {name: table.insert() for name, table in code.tables.items()}
+        self.deletes = {name: f'DELETE FROM "{table.name}"' for name, table in code.tables.items()}
+
+    def connect(self) -> sqlite3.Connection:
+        if sqlite3.sqlite_version_info < (3, 37):
+            raise UsageError(
+                "SL705",
+                f"SQLite {sqlite3.sqlite_version} is too old",
+                reason="tables that take integers only came with 3.37",
+                help="use a Python with a newer sqlite3 module",
+            )
+        connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=8192)
+        for pragma in ("page_size=16384", "journal_mode=off", "synchronous=off", "temp_store=memory"):
+            connection.execute(f"PRAGMA {pragma}")
+        arities = {name: len(function.arguments) for name, function in self.program.functions.items()}
+        for name, arity in arities.items():
+            call = self.calls.function(name, arity)
+            connection.create_function(f"f_{name}", arity, call, deterministic=True)
+        for name in ARITHMETIC:
+            connection.create_function(name, 2, self.calls.function(name, 2), deterministic=True)
+        for table in (*self.code.tables.values(), *self.code.snapshots.values()):
+            for statement in table.statements():
+                connection.execute(statement)
+        return connection
+
+    def begin(self, given: dict[str, list[Row]], functions: Functions, symbols: Symbols) -> None:
+        """Empty what the last graph left and load the given rows."""
+        self.statements = 0
+        self.calls.restart(functions)
+        self.symbols = symbols
+        self.cursor.execute("BEGIN")
+        self.given = {}
+        for relation in self.counts:
+            if self.counts[relation] and (
+                relation in self.derived or relation in self.stale or relation in given
+            ):
+                self.clear((relation,))
+        for relation in sorted(self.stale | set(given)):
+            self.load(relation, given.get(relation, ()))
+
+    def end(self) -> None:
+        """Close the transaction; the rows stay."""
+        self.cursor.execute("COMMIT")
+
+    def load(self, relation: str, rows: Sequence[Row]) -> None:
+        """Set the given rows of a relation. Raises UsageError SL702 for rows that do not fit it."""
+        if relation not in self.counts:
+            raise UsageError(
+                "SL702", f"no relation is called {relation}", help="load only declared relations"
+            )
+        if not self.program.relations[relation].arity:
+            rows = [(0,)] if rows else []
+        if relation in self.derived:
+            self.given[relation] = list(rows)
+            return
+        self.insert(relation, self.code.base_facts.get(relation, ()))
+        self.insert(relation, rows)
+        self.stale.discard(relation)
+        if rows:
+            self.stale.add(relation)
+
+    def insert(self, relation: str, rows: Sequence[Row]) -> None:
+        """Add rows to a relation."""
+        if not rows:
+            return
+        try:
+            self.counts[relation] += self.cursor.executemany(self.inserts[relation], rows).rowcount
+        except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
+            raise UsageError(
+                "SL702",
+                f"rows of {relation} do not fit its {self.program.relations[relation].arity} integer columns",
+                reason=str(error),
+                help="give tuples of ints from -2**63 to 2**63 - 1; intern strings with the program's Symbols",
+            ) from error
+
+    def evaluate(self, sub: SubComponent) -> int:
+        """Run a sub-component to its least fixpoint; return the number of rounds."""
+        code = self.code.subs[sub.index]
+        for relation, rows in code.facts:
+            self.insert(relation, rows)
+        if self.given:
+            for relation in code.relations:
+                self.insert(relation, self.given.get(relation, ()))
+        counts = self.counts
+        for statement in code.entry:
+            for relation in statement.needs:
+                if not counts[relation]:
+                    break
+            else:
+                self.run(statement, ())
+        return self.fixpoint(code) if code.steps else 1
+
+    def fixpoint(self, code: SubCode) -> int:
+        """Repeat the recursive statements on the rows of the last round until a round adds none."""
+        counts = self.counts
+        done = dict.fromkeys(code.relations, 0)
+        last: Statement | None = None
+        for rounds in range(1, self.limits.rounds + 1):
+            reached = {relation: counts[relation] for relation in code.relations}
+            if reached == done:
+                return rounds
+            last = None
+            for statement in code.steps:
+                low, high = done[statement.delta], reached[statement.delta]
+                if low == high:
+                    continue
+                for relation in statement.needs:
+                    if not counts[relation]:
+                        break
+                else:
+                    if self.run(statement, (low, high)):
+                        last = statement
+            done = reached
+        if last is None:
+            return self.limits.rounds
+        raise self.unfinished(last, f"after {self.limits.rounds} rounds")
+
+    def run(self, statement: Statement, window: tuple[int, ...]) -> int:
+        """Run one statement; return how many rows it added."""
+        self.statements += 1
+        try:
+            added = self.cursor.execute(statement.sql, window).rowcount
+        except sqlite3.Error as error:
+            raise self.failed(statement, error) from error
+        if added:
+            self.counts[statement.head] += added
+            if self.counts[statement.head] > self.limits.rows:
+                raise self.unfinished(statement, f"at {self.limits.rows} rows")
+        return added
+
+    @cached_property
+    def statements_by_rule(self) -> dict[str, Statement]:
+        """One statement a rule; of a recursive rule the one that reads the new rows of its first recursive atom."""
+        found: dict[str, Statement] = {}
+        for sub in self.code.subs:
+            for statement in (*sub.entry, *sub.steps):
+                found.setdefault(statement.rule.name, statement)
+        return found
+
+    def matches(self, rule: Rule) -> list[Row]:
+        """Return the head of every match of a rule's body with the rows of now, once for each match."""
+        statement = self.statements_by_rule.get(rule.name)
+        if statement is None:
+            return [tuple(row) for row in rows_of([rule], self.symbols)[rule.head.relation]]
+        if not all(self.counts[relation] for relation in statement.needs):
+            return []
+        select = statement.sql[statement.sql.index(" SELECT ") + 1 :]
+        # All rows count as new: then the statement meets every match, and each once.
+        window = (0, 2**63 - 1) if statement.delta else ()
+        try:
+            return self.cursor.execute(select, window).fetchall()
+        except sqlite3.Error as error:
+            raise self.failed(statement, error) from error
+
+    def failed(self, statement: Statement, error: sqlite3.Error) -> ScheduleError:
+        if self.calls.failure is not None:
+            return self.calls.failure.error(statement.rule)
+        return arithmetic_failed(statement.rule, f"SQLite says: {error}")
+
+    def unfinished(self, statement: Statement, what: str) -> ScheduleError:
+        table = self.code.tables[statement.head]
+        newest = "rowid" if table.appends else "c0"
+        row = self.cursor.execute(f'SELECT * FROM "{table.name}" ORDER BY {newest} DESC LIMIT 1').fetchone()
+        decode = decoder(self.symbols, self.program.relations)
+        width = self.program.relations[statement.head].arity
+        return not_finished(statement.rule, statement.head, what, decode(statement.head, row[:width]))
+
+    def count(self, relation: str) -> int:
+        """Return the number of rows of a relation."""
+        return self.counts[relation]
+
+    def rows(self, relation: str) -> list[Row]:
+        """Return the rows of a relation, sorted."""
+        table = self.code.tables[relation]
+        if not self.program.relations[relation].arity:
+            return [()] if self.counts[relation] else []
+        return self.cursor.execute(f'SELECT * FROM "{table.name}" ORDER BY {_all_columns(table)}').fetchall()
+
+    def clear(self, relations: Sequence[str]) -> None:
+        """Empty some relations."""
+        for relation in relations:
+            if self.counts[relation]:
+                self.cursor.execute(self.deletes[relation])
+                self.counts[relation] = 0
+
+    def keep_snapshot(self, relation: str) -> None:
+        """Copy a relation's rows of now to the table that `not` reads."""
+        self.drop_snapshot(relation)
+        table, snapshot = self.code.tables[relation], self.code.snapshots[relation]
+        if self.counts[relation]:
+            self.cursor.execute(f'INSERT INTO "{snapshot.name}" SELECT * FROM "{table.name}"')
+        self.snapshot_counts[relation] = self.counts[relation]
+
+    def drop_snapshot(self, relation: str) -> None:
+        """Empty the table that `not` reads."""
+        if self.snapshot_counts[relation]:
+            self.cursor.execute(f'DELETE FROM "{self.code.snapshots[relation].name}"')
+            self.snapshot_counts[relation] = 0
+
+
+def _all_columns(table: Table) -> str:
+    return ", ".join(f"c{i}" for i in range(table.width))

@@ -1,0 +1,174 @@
+"""Rule packs and files to one checked program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from schedulog.errors import RuleError
+from schedulog.rules import pack_names, pack_texts
+from schedulog.scheduler.language.check import check
+from schedulog.scheduler.language.diagnostic import nearest, ordered, raise_all
+from schedulog.scheduler.language.program import Program, Rule, RuleInfo
+from schedulog.scheduler.language.rule_set import RuleSet, merge
+from schedulog.scheduler.language.rule_text import format_atom, format_item
+from schedulog.scheduler.language.syntax import ParsedFile, parse_text
+
+
+def load_program(
+    packs: Sequence[str | Path],
+    *,
+    extra: Sequence[tuple[str, str]] = (),
+    disable: Collection[str] = (),
+) -> Program:
+    """Read, check and join rule packs.
+
+    `packs` holds names of packs that come with schedulog, and paths of `.dl` files or of folders of them; the
+    pack `core` is always part. `extra` holds further (file name, text) pairs. `disable` drops rules by id or
+    alias, after all checks. The order of packs, files and rules does not matter.
+
+    Raises RuleError with every mistake of all files: the first one itself, the rest in `others`.
+    """
+    errors: list[RuleError] = []
+    files = _read_all(packs, errors)
+    files += [parse_text(text, name, pack_of(name)) for name, text in extra]
+    return link(files, disable=disable, errors=errors)
+
+
+def link(
+    files: Sequence[ParsedFile], *, disable: Collection[str] = (), errors: Sequence[RuleError] = ()
+) -> Program:
+    """Join and check parsed files; `errors` are those already met on the way here.
+
+    Raises RuleError as `load_program` does.
+    """
+    merged, found = merge(files)
+    mistakes, warnings = check(merged)
+    absent = [*errors, *_missing_packs(files)]
+    raise_all([*absent, *found, *mistakes])
+    dropped = _ids_to_drop(merged.infos, disable)
+    return _program(merged, dropped, tuple(ordered(warnings)))
+
+
+def pack_of(name: str) -> str:
+    """The pack name of a file that states none: its stem, in the letters of an id."""
+    stem = name.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".dl")
+    return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-") or "user"
+
+
+def _program(merged: RuleSet, dropped: frozenset[str], warnings: tuple[RuleError, ...]) -> Program:
+    rules = tuple(rule for rule in merged.rules if rule.id not in dropped)
+    infos = {name: info for name, info in merged.infos.items() if name not in dropped}
+    relations = dict(sorted(merged.relations.items()))
+    functions = dict(sorted(merged.functions.items()))
+    sha = _sha(merged, rules, infos)
+    return Program(relations, functions, rules, dict(sorted(infos.items())), sha, warnings)
+
+
+def _sha(merged: RuleSet, rules: Sequence[Rule], infos: dict[str, RuleInfo]) -> str:
+    """A hash of what the rules mean: the order of rules and conditions, and comments, do not enter."""
+    lines = [f"rule {rule.id} {infos[rule.id].priority} {_canonical(rule)}" for rule in rules]
+    for relation in merged.relations.values():
+        columns = ",".join(column.type for column in relation.columns)
+        lines.append(f"decl {relation.name} {columns} {relation.key} {relation.is_input}")
+    for function in merged.functions.values():
+        columns = ",".join(column.type for column in function.arguments)
+        lines.append(f"function {function.name} {columns} {function.result}")
+    return sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def _canonical(rule: Rule) -> str:
+    body = ", ".join(sorted(format_item(item) for item in rule.body))
+    return f"{format_atom(rule.head)} :- {body}"
+
+
+def _ids_to_drop(infos: dict[str, RuleInfo], disable: Collection[str]) -> frozenset[str]:
+    """The ids that `disable` means. Raises RuleError SL119 when one is unknown."""
+    names = {alias: info.id for info in infos.values() for alias in info.alias} | {
+        name: name for name in infos
+    }
+    unknown = [
+        RuleError("SL119", f"no rule has the id `{name}`", where="disable", help=nearest(name, names))
+        for name in sorted(disable)
+        if name not in names
+    ]
+    raise_all(unknown)
+    return frozenset(names[name] for name in disable)
+
+
+def _missing_packs(files: Sequence[ParsedFile]) -> Iterator[RuleError]:
+    """A pack may ask for another, which must then be among those loaded (SL108)."""
+    present = {parsed.pack for parsed in files} | {"core"}
+    for parsed in files:
+        for wanted, place in parsed.requires:
+            name = re.split(r"[\s<>=!~]", wanted, maxsplit=1)[0]
+            if name not in present:
+                help = nearest(name, pack_names()) or f"load it too: --pack {name}"
+                yield RuleError("SL108", f"the pack `{name}` is not loaded", where=place, help=help)
+
+
+@cache
+def _built_in() -> dict[str, tuple[ParsedFile, ...]]:
+    """The packs that come with schedulog, read once: their text does not change while a process runs."""
+    return {
+        pack: tuple(parse_text(text, f"{pack}/{name}", pack) for name, text in pack_texts(pack))
+        for pack in pack_names()
+    }
+
+
+def _read_all(packs: Sequence[str | Path], errors: list[RuleError]) -> list[ParsedFile]:
+    names = {"core"} | {pack for pack in packs if isinstance(pack, str) and not _looks_like_path(pack)}
+    files: list[ParsedFile] = []
+    for name in sorted(names):
+        if name in _built_in():
+            files += _built_in()[name]
+        elif name != "core":
+            errors.append(_unknown_pack(name))
+    paths = [Path(pack) for pack in packs if isinstance(pack, Path) or _looks_like_path(pack)]
+    return files + _read_paths(paths, errors)
+
+
+def _looks_like_path(pack: str) -> bool:
+    return pack.endswith(".dl") or "/" in pack or "\\" in pack
+
+
+def _unknown_pack(name: str) -> RuleError:
+    known = ", ".join(pack_names())
+    help = (
+        nearest(name, pack_names()) or f"packs: {known}; a file or folder is written with its path: ./{name}"
+    )
+    return RuleError("SL108", f"unknown rule pack `{name}`", where="packs", help=help)
+
+
+def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> list[ParsedFile]:
+    """The rule files at `paths` and in folders there, each once; one that cannot be read is an SL107."""
+    packs: dict[Path, tuple[Path, str]] = {}
+    # Folders first, so that a file that is named on its own too keeps the pack of its folder.
+    for path in sorted(paths, key=lambda path: (not path.is_dir(), path)):
+        pack = pack_of(path.resolve().name)
+        for file in _rule_files(path):
+            packs.setdefault(file.resolve(), (file, pack))
+    parsed = (_read_file(file, pack, errors) for file, pack in packs.values())
+    return [found for found in parsed if found is not None]
+
+
+def _read_file(file: Path, pack: str, errors: list[RuleError]) -> ParsedFile | None:
+    where = file.as_posix()
+    try:
+        return parse_text(file.read_text(encoding="utf-8-sig"), where, pack)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        errors.append(RuleError("SL107", "a rule file cannot be read", where=where, reason=reason))
+    except UnicodeDecodeError as problem:
+        reason = f"byte {problem.start} is not UTF-8"
+        errors.append(RuleError("SL107", "a rule file is not UTF-8 text", where=where, reason=reason))
+    return None
+
+
+def _rule_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.rglob("*.dl") if not file.name.endswith("_test.dl"))

@@ -1,0 +1,1 @@
+"""A run as a SQLite database, and questions to it."""

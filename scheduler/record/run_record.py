@@ -1,0 +1,23 @@
+"""What one scheduling leaves to be saved, and how it can be scheduled again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from schedulog.scheduler.kernels import Schedule
+from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.schedule import Decisions
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """One scheduled graph. `timings` holds, by device, the seconds of each kernel in its last execution."""
+
+    program: Program
+    engine: str
+    options: Mapping[str, int]
+    decisions: Decisions
+    schedule: Schedule
+    timings: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    label: str = ""

@@ -1,0 +1,1 @@
+"""Why a derived fact holds, and which rules are behind each decision."""
