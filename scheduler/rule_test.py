@@ -65,9 +65,9 @@ class KernelCount:
 
 @dataclass(frozen=True, slots=True)
 class KernelsAre:
-    """`kernels == {{a,b},{c}}`: the members of each kernel that have names and compute something."""
+    """`kernels == {{a,b},{c}}`: the members of each kernel that compute something, as far as they have names."""
 
-    kernels: tuple[frozenset[str], ...]
+    kernels: tuple[frozenset[int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,22 +178,20 @@ class ClaimReader:
         if self.peek().kind == "INTEGER":
             return KernelCount(int(self.take("INTEGER", "a whole number").text))
         self.take("{", "a number or `{`")
-        found: list[frozenset[str]] = []
+        found: list[frozenset[int]] = []
         while not self.skip("}"):
             if found:
                 self.take(",", "`,` or `}`")
             found.append(self.members())
         return KernelsAre(tuple(found))
 
-    def members(self) -> frozenset[str]:
+    def members(self) -> frozenset[int]:
         self.take("{", "`{`")
-        found: set[str] = set()
+        found: set[int] = set()
         while not self.skip("}"):
             if found:
                 self.take(",", "`,` or `}`")
-            name = self.peek()
-            self.node()
-            found.add(name.text)
+            found.add(self.node())
         return frozenset(found)
 
     def fact(self) -> Pattern:

@@ -65,7 +65,7 @@ def suites(packs: Sequence[str | Path]) -> list[Suite]:
         built_in = (
             {test.place for name in pack_names() for test in _pack_suite(name).tests} if paths else set()
         )
-        inside = tuple(test for test in tests_of(program) if test.place not in built_in)
+        inside = tuple(test for test in own_tests(program) if test.place not in built_in)
         beside = [test for path in paths for file in _side_files(path) for test in _read_side(file)]
         folder = (paths[0] if paths[0].is_dir() else paths[0].parent) if paths else Path()
         found.append(Suite("files", program, (*inside, *beside), folder))
@@ -74,7 +74,7 @@ def suites(packs: Sequence[str | Path]) -> list[Suite]:
 
 def _pack_suite(name: str) -> Suite:
     program = load_program([name])
-    inside = [test for test in tests_of(program) if test.place.file.startswith(f"{name}/")]
+    inside = [test for test in own_tests(program) if test.place.file.startswith(f"{name}/")]
     beside = [test for file, text in pack_test_texts(name) for test in side_tests(text, f"{name}/{file}")]
     with as_file(files("schedulog.rules").joinpath(name)) as folder:
         return Suite(name, program, (*inside, *beside), folder)
@@ -91,7 +91,7 @@ def _read_side(file: Path) -> tuple[RuleTest, ...]:
     return side_tests(file.read_text(encoding="utf-8-sig"), file.as_posix())
 
 
-def tests_of(program: Program) -> tuple[RuleTest, ...]:
+def own_tests(program: Program) -> tuple[RuleTest, ...]:
     """The tests in a program's own text, by file and line."""
     tests = (test for info in program.infos.values() for test in info.tests)
     return tuple(sorted(tests, key=lambda test: (test.place.file, test.place.line)))
@@ -114,7 +114,7 @@ def run_rule_tests(
 
     Raises RuleError: SL160 to SL162, SL101, SL102, SL119 for what is wrong with the tests; SL161 when none is selected.
     """
-    found = [Suite("", rules, tests_of(rules), Path())] if isinstance(rules, Program) else suites(rules)
+    found = [Suite("", rules, own_tests(rules), Path())] if isinstance(rules, Program) else suites(rules)
     chosen = [replace(suite, tests=tuple(t for t in suite.tests if _selected(t, select))) for suite in found]
     if not any(suite.tests for suite in chosen):
         raise RuleError(

@@ -52,7 +52,7 @@ Edit = Callable[[Mapping[str, list[Row]], Intern], Mapping[str, list[Row]]]
 class Scheduler:
     """A rule set on an engine, ready for any number of graphs and threads.
 
-    Raises UsageError: SL703 an unknown engine, SL704 one whose package is not installed.
+    Raises UsageError: SL703 an unknown engine, SL705 one whose package is not installed.
     """
 
     def __init__(self, program: Program, engine: str = "sqlite", limits: Limits | None = None) -> None:

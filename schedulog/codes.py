@@ -91,6 +91,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL705": "an engine whose package is not installed or too old",
         "SL706": "an evaluator outside its thread",
         "SL706": "a switch that no rule asks about",
+        "SL708": "mutants of rules whose tests fail",
         "SL710": "a question that cannot be read",
         "SL711": "a question about an unknown relation",
         "SL712": "a question with the wrong number of arguments",
