@@ -18,6 +18,8 @@ INLINE_WIDTH: Final = (
     64  # a value used once, with text up to this many characters, is written where it is used
 )
 
+LONGEST_UNROLLED: Final = 16  # steps of a loop up to which gcc may write it out before it vectorises
+
 _REDUCTION_NAMES: Final = {"ADD": "sum", "MUL": "product", "MAX": "max"}
 
 
@@ -115,16 +117,31 @@ class _Body:
     def lane_loop(self, inside: list[str]) -> list[str]:
         lane = self.choice.lane
         assert lane is not None
-        head = f"for (int32_t lane = 0; lane < {self.values.lane_count()}; lane++) {{"
         index = f"const int64_t {lane.name} = {lane.name}_tile + lane;"
         needed = any(re.search(rf"\b{lane.name}\b", line) for line in inside)
-        return [head, *_indent([*([index] if needed else []), *inside]), "}"]
+        body = _indent([*([index] if needed else []), *inside])
+        return [
+            *self.whole_lanes(),
+            f"for (int32_t lane = 0; lane < {self.values.lane_count()}; lane++) {{",
+            *body,
+            "}",
+        ]
+
+    def whole_lanes(self) -> list[str]:
+        """A short loop has to stay a loop: written out lane by lane before it is vectorised it is many times slower."""
+        return ["#pragma GCC unroll 1"] if self.values.most_lanes <= LONGEST_UNROLLED else []
 
     def row_loop(self, inside: list[str]) -> list[str]:
         rows = self.choice.rows
         assert rows is not None
         head = f"for (int32_t row = 0; row < {self.choice.height}; row++) {{"
-        return [head, f"  const int64_t {rows.name} = {rows.name}_rows + row;", *_indent(inside), "}"]
+        return [
+            f"#pragma GCC unroll {self.choice.height}",
+            head,
+            f"  const int64_t {rows.name} = {rows.name}_rows + row;",
+            *_indent(inside),
+            "}",
+        ]
 
     def loop(self, loop: Loop) -> list[str]:
         if loop.kind == "split":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
@@ -28,6 +29,8 @@ from schedulog.runtimes.c_compiler import (
     working_flags,
 )
 from schedulog.scheduler.kernels import Schedule
+
+SPINS: Final = "5000"
 
 
 class CDevice:
@@ -89,7 +92,8 @@ class CDevice:
         key = digest([text, *self._machine, *self.flags, *SHARED_FLAGS])
         path = self._cache.get(key, lambda folder: self._build(text, key, folder))
         try:
-            return ctypes.CDLL(os.fspath(path))
+            with _short_spins():
+                return ctypes.CDLL(os.fspath(path))
         except OSError as error:
             raise failed(self._compiler, str(error), self._cache.keep(f"{key}.c", text)) from error
 
@@ -100,6 +104,20 @@ class CDevice:
         if message:
             raise failed(self._compiler, message, self._cache.keep(f"{key}.c", text))
         return output
+
+
+@contextmanager
+def _short_spins() -> Iterator[None]:
+    """While a library is loaded, which may bring gcc's thread library with it: its threads then wait for work in a spin
+    of some microseconds, not of milliseconds, which on a busy machine would hold up the threads they wait for."""
+    if any(name in os.environ for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")):
+        yield
+        return
+    os.environ["GOMP_SPINCOUNT"] = SPINS
+    try:
+        yield
+    finally:
+        del os.environ["GOMP_SPINCOUNT"]
 
 
 class CProgram:

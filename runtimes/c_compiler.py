@@ -24,6 +24,7 @@ BASE_FLAGS: Final = (
     "-fno-trapping-math",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
+    "-fno-tree-slp-vectorize",  # loops are vectorised as loops; as straight code they end in permutations
 )
 SHARED_FLAGS: Final = ("-w", "-fPIC", "-shared")
 
