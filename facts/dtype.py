@@ -46,7 +46,8 @@ class DType:
         if self.kind == "void":
             raise GraphError("SL201", "void has no values", reason="a SINK carries no number")
         if self.name == "bfloat16":
-            return np.dtype(ml_dtypes.bfloat16)
+            half: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+            return half
         if self.image is not None:
             return np.dtype(np.float16 if self.bits == 16 else np.float32)
         return np.dtype(self.name)

@@ -191,29 +191,26 @@ def _recorded_order_valid(record: Mapping[str, Any]) -> bool:
 def order_problem(schedule: Schedule) -> str | None:
     """Check a schedule's order from its kernels alone: who reads, who writes, before and after. None if it is valid.
 
-    A read of memory means the content before the call unless the value read is an assign's.
+    A read of memory means the content before the call, a read of another kernel's output what that kernel wrote: no
+    assign to the same elements may have run in between.
     """
     made: dict[Any, int] = {}
     for kernel in schedule.kernels:
         for n, read in kernel.reads.items():
             memory = kernel.buffers[read.argument]
-            if n.op is not Op.BUFFER:
-                if n not in made:
-                    return f"{kernel.name} reads {n} before it is made"
-            elif memory in made.values() or any(
-                k.kind == "assign"
-                and k.buffers[0] is memory
-                and k.index < kernel.index
-                and _touches(k, n, kernel)
-                for k in schedule.kernels
-            ):
-                return f"{kernel.name} reads {memory} after it was overwritten"
+            if n.op is not Op.BUFFER and n not in made:
+                return f"{kernel.name} reads {n} before it is made"
+            for writer in schedule.kernels[made.get(n, -1) + 1 : kernel.index]:
+                if writer.kind == "assign" and writer.buffers[0] is memory and _touches(writer, n, kernel):
+                    return f"{kernel.name} reads {memory} after {writer.name} overwrote it"
         made[kernel.output] = kernel.index
     return None
 
 
 def _touches(writer: Any, memory: Any, reader: Any) -> bool:
     """Whether the writer's elements are among those the reader may see (exactly, by listing them)."""
+    if memory.op is not Op.BUFFER:
+        return True
     positions = np.arange(memory.size)
     written = set(evaluate([view(memory, writer.stores)], {memory: positions})[0].ravel().tolist())
     looks = [m for m in reader.members if m.op is Op.VIEW and m.base is memory]
