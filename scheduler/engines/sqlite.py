@@ -88,7 +88,7 @@ class Evaluator:
         """
         if threading.get_ident() != self.thread:
             raise UsageError(
-                "SL706",
+                "SL707",
                 "an evaluator is used outside the thread that made it",
                 help="give each thread its own: CompiledProgram.evaluate does",
             )
