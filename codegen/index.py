@@ -43,13 +43,27 @@ def through(look: ViewStack, indices: Sequence[Size]) -> tuple[Size, tuple[Size,
     Wherever the tests of a view hold, its indices lie inside its mask, so the arithmetic behind them is simplified
     with these bounds; where they do not hold the result means nothing.
     """
+    offset, tests, assumed = _walked(look, indices)
+    return _resolved(offset, assumed), tests
+
+
+def through_to(
+    look: ViewStack, indices: Sequence[Size], shape: Sequence[Size]
+) -> tuple[tuple[Size, ...], tuple[Size, ...]]:
+    """As `through`, with the element as an index vector of a base of `shape`."""
+    offset, tests, assumed = _walked(look, indices)
+    return tuple(_resolved(index, assumed) for index in unravel(offset, shape)), tests
+
+
+def _walked(look: ViewStack, indices: Sequence[Size]) -> tuple[Size, tuple[Size, ...], dict[Variable, Size]]:
+    """The element, over stand-ins for indices that a mask bounds; the tests; and what the stand-ins stand for."""
     assumed: dict[Variable, Size] = {}
     tests: list[Size] = []
     current = list(indices)
     offset: Size = 0
     for depth, view in enumerate(reversed(look.views)):
         if view.mask is not None and any(equal(begin, end) is True for begin, end in view.mask):
-            return 0, (0,)
+            return 0, (0,), {}
         if depth:
             current = unravel(offset, view.shape)
         tests += _mask_tests(view, current)
@@ -57,9 +71,8 @@ def through(look: ViewStack, indices: Sequence[Size]) -> tuple[Size, tuple[Size,
         for axis, stride in enumerate(view.strides):
             if stride != 0:
                 offset = offset + stride * _assume(view, axis, current[axis], assumed)
-    return _resolved(offset, assumed), tuple(
-        dict.fromkeys(t for t in (_resolved(test, assumed) for test in tests) if t != 1)
-    )
+    resolved = (_resolved(test, assumed) for test in tests)
+    return offset, tuple(dict.fromkeys(test for test in resolved if test != 1)), assumed
 
 
 def _mask_tests(view: View, indices: Sequence[Size]) -> list[Size]:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from schedulog.codegen.index import in_range, through, unravel
+from schedulog.codegen.index import in_range, through, through_to
 from schedulog.codegen.values import Computation, Compute, Constant, Index, Load, Reduction, Value
 from schedulog.errors import CodegenError
 from schedulog.facts.dtype import bool_
 from schedulog.facts.node import Node
 from schedulog.facts.ops import ELEMENTWISE, Op
 from schedulog.facts.symbolic import Size, Variable, substitute, upper_bound, variables
+from schedulog.facts.view import ViewStack
 from schedulog.scheduler.kernels import Kernel, Read
 
 STATEMENT_LIMIT: Final = 20_000
@@ -108,8 +109,7 @@ class _Lowering:
         current, indices = at
         read = self.kernel.reads.get(current)
         if read is not None:
-            inside = self.in_range(indices, current.shape)
-            return _Step((), lambda _: self.load(current, indices, read, inside))
+            return _Step((), lambda _: self.load(current, indices, read))
         if current.op in ELEMENTWISE:
             needs = tuple((source, indices) for source in current.src)
             return _Step(
@@ -136,16 +136,15 @@ class _Lowering:
         )
 
     def view_step(self, current: Node, indices: tuple[Size, ...]) -> _Step:
-        offset, tests = through(current.view, indices)
         base = current.src[0]
-        inner = tuple(unravel(offset, base.shape))
         read = self.kernel.reads.get(base)
-        if any(test == 0 for test in tests):
-            return _Step((), lambda _: self.zero(current))
         if read is not None:
             # The tests on the axes of the view say more, and more simply, than those on the base's own axes would.
-            inside = (*self.in_range(indices, current.shape), *tests)
-            return _Step((), lambda _: self.load(current, inner, read, inside))
+            whole = Read(read.argument, ViewStack((*read.view.views, *current.view.views)))
+            return _Step((), lambda _: self.load(current, indices, whole))
+        inner, tests = through_to(current.view, indices, base.shape)
+        if any(test == 0 for test in tests):
+            return _Step((), lambda _: self.zero(current))
         return _Step(((base, inner),), lambda sources: self.masked(sources[0], tests))
 
     def reduce_step(self, current: Node, indices: tuple[Size, ...]) -> _Step:
@@ -165,10 +164,10 @@ class _Lowering:
         named = [self.named(index) for index in indices]
         return in_range(named, [self.named(size) for size in shape], self.extents)
 
-    def load(self, current: Node, indices: tuple[Size, ...], read: Read, inside: Sequence[Size]) -> Value:
-        """A load that touches memory only where `inside` holds, which says that the index vector lies in the node."""
+    def load(self, current: Node, indices: tuple[Size, ...], read: Read) -> Value:
+        """A load that touches memory only where the index vector lies in the node and the view shows an element."""
         offset, tests = through(read.view, indices)
-        tests = (*inside, *tests)
+        tests = (*self.in_range(indices, current.shape), *tests)
         if any(test == 0 for test in tests) or self.kernel.buffers[read.argument].size == 0:
             return self.zero(current)
         return self.intern(Load(current.dtype, read.argument, self.named(offset), self.tests(tests)))

@@ -9,6 +9,7 @@ static void kernel_matmul0(void *const *arguments, const int64_t *variables) {
       float sum0[4][48];
       for (int32_t row = 0; row < 4; row++) for (int32_t lane = 0; lane < 48; lane++) sum0[row][lane] = 0.0f;
       for (int64_t r0 = 0; r0 < 30; r0++) {
+        #pragma GCC unroll 4
         for (int32_t row = 0; row < 4; row++) {
           const int64_t i0 = i0_rows + row;
           const float x0 = in1[i0 * 30 + r0];
@@ -18,6 +19,7 @@ static void kernel_matmul0(void *const *arguments, const int64_t *variables) {
           }
         }
       }
+      #pragma GCC unroll 4
       for (int32_t row = 0; row < 4; row++) {
         const int64_t i0 = i0_rows + row;
         for (int32_t lane = 0; lane < 48; lane++) {
