@@ -26,28 +26,33 @@ def assemble(graph: Graph, derived: Derived, reasons: Mapping[int, tuple[str, ..
     Raises ScheduleError: SL310 a refused cycle, SL311 kernels that wait for each other, SL312 two bindings of a variable.
     """
     _check_refused(graph, derived)
+    storage = storage_of(graph, derived.members)
     plan = _Plan(
         graph,
         derived,
         {k: _first_visits(k, graph, derived) for k in derived.members},
-        storage_of(graph, derived.members),
-        {b: kept_aside(graph.nodes[b], graph) for b in derived.snapshots},
+        storage,
+        {n: kept_aside(graph.nodes[n], storage[graph.nodes[n]], graph) for n in derived.snapshots},
         _variables(graph),
         reasons,
     )
-    order = _order(plan)
-    rank = {k: i + len(plan.aside) for i, k in enumerate(order)}
-    kernels = [_snapshot(i, graph.nodes[b], kept) for i, (b, kept) in enumerate(plan.aside.items())]
-    kernels += [_kernel(rank[k], k, plan) for k in order]
+    launches = _launches(plan)
+    rank = {launch: i for i, launch in enumerate(_order(plan, launches))}
+    kernels = [_kernel(i, k, plan) if k >= 0 else _keep(i, ~k, plan) for k, i in rank.items()]
     results = [_result(name, s, plan.storage) for name, s in zip(graph.outputs, graph.sink.src, strict=True)]
     memory = dict.fromkeys((*graph.buffers, *(b for kernel in kernels for b in kernel.buffers)))
     values = {name: bound_value(variable) for name, variable in plan.variables.items()}
-    return Schedule(graph, tuple(kernels), _edges(plan, rank), tuple(results), tuple(memory), values)
+    edges = _edges(plan, launches, rank)
+    return Schedule(graph, tuple(kernels), edges, tuple(results), tuple(memory), values)
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What every step below looks things up in. `visits` lists, per kernel, what it reads in order of first visit."""
+    """What every step below looks things up in.
+
+    A launch is a kernel's node n, or ~n for the copy of content n that is kept aside. `visits` lists, per kernel, what
+    it reads in order of first visit; `aside` holds the storage of each copy.
+    """
 
     graph: Graph
     derived: Derived
@@ -119,18 +124,39 @@ def _first_visits(kernel: int, graph: Graph, derived: Derived) -> list[int]:
     return found
 
 
-def _order(plan: _Plan) -> list[int]:
+def _launches(plan: _Plan) -> dict[int, list[int]]:
+    """What each launch reads of other launches, in order of first visit."""
+    derived = plan.derived
+    found = {k: [_source(k, i, plan) for i in _reads(k, plan)] for k in derived.members}
+    found |= {~n: [n] for n in plan.aside}
+    made = derived.members.keys() | {~n for n in plan.aside}
+    return {k: [i for i in reads if i in made] for k, reads in found.items()}
+
+
+def _reads(k: int, plan: _Plan) -> list[int]:
+    """The nodes a kernel reads; what it overwrites itself comes last."""
+    own = [plan.derived.targets[k]] if k in plan.derived.reads_own else []
+    return [*plan.visits[k], *own]
+
+
+def _source(k: int, n: int, plan: _Plan) -> int:
+    """The launch that makes what kernel k reads as n."""
+    return ~n if (k, n) in plan.derived.aside else n
+
+
+def _order(plan: _Plan, launches: Mapping[int, Sequence[int]]) -> list[int]:
     graph, derived = plan.graph, plan.derived
-    inputs = {k: [i for i in visits if i in derived.members] for k, visits in plan.visits.items()}
     roots = dict.fromkeys(graph.position[s.base] for s in graph.sink.src)
-    kernels = depth_first([k for k in roots if k in derived.members], inputs)
-    after = {k: set(inputs[k]) for k in kernels}
+    kernels = depth_first([k for k in roots if k in derived.members], launches)
+    after = {k: set(launches[k]) for k in kernels}
     for before, kernel, _ in derived.versions:
         after[kernel].add(before)
+    for content, kernel in derived.kept_before:
+        after[kernel].add(~content)
     edges = {k: frozenset(before) for k, before in after.items()}
-    order = running_order(OrderProblem(kernels, inputs, edges, _hints(kernels, plan)))
+    order = running_order(OrderProblem(kernels, launches, edges, _hints(kernels, plan)))
     if len(order) < len(kernels):
-        path = find_cycle(edges, set(order))
+        path = [k if k >= 0 else ~k for k in find_cycle(edges, set(order))]
         text = " waits for ".join(graph.describe(k) for k in [*path, path[0]])
         raise ScheduleError("SL311", "some kernels wait for each other", where=graph.name, reason=text)
     return order
@@ -141,34 +167,36 @@ def _hints(kernels: Sequence[int], plan: _Plan) -> dict[int, list[int]]:
     writer: dict[int, int] = {}
     found: dict[int, list[int]] = {}
     for kernel in kernels:
-        for read in plan.visits[kernel]:
-            if read in writer:
+        for read in plan.visits.get(kernel, ()):
+            if read in writer and (kernel, read) not in plan.derived.aside:
                 found.setdefault(writer[read], []).append(kernel)
         if kernel in plan.derived.targets:
             writer[plan.derived.targets[kernel]] = kernel
     return found
 
 
-def _edges(plan: _Plan, rank: Mapping[int, int]) -> tuple[OrderEdge, ...]:
-    nodes = plan.graph.nodes
-    data = [
-        OrderEdge(rank[read], rank[kernel], "data", plan.storage[nodes[read]].buffer)
-        for kernel in rank
-        for read in plan.visits[kernel]
-        if read in rank
-    ]
-    return (
-        *data,
-        *(OrderEdge(rank[b], rank[a], "version", nodes[m].arg) for b, a, m in plan.derived.versions),
-    )
+def _edges(
+    plan: _Plan, launches: Mapping[int, Sequence[int]], rank: Mapping[int, int]
+) -> tuple[OrderEdge, ...]:
+    nodes, storage = plan.graph.nodes, plan.storage
+
+    def place(launch: int) -> Buffer:
+        return storage[nodes[launch]].buffer if launch >= 0 else plan.aside[~launch].buffer
+
+    data = [OrderEdge(rank[read], rank[k], "data", place(read)) for k in rank for read in launches[k]]
+    versions = [OrderEdge(rank[b], rank[a], "version", place(n)) for b, a, n in plan.derived.versions]
+    keeps = [OrderEdge(rank[~n], rank[a], "version", place(n)) for n, a in plan.derived.kept_before]
+    return (*data, *versions, *keeps)
 
 
-def _snapshot(index: int, memory: Node, kept: Storage) -> Kernel:
-    """The kernel that copies a buffer's content aside; it runs before all others."""
-    reads = {memory: Read(1, kept.view)}
-    buffers = (kept.buffer, memory.arg)
+def _keep(index: int, n: int, plan: _Plan) -> Kernel:
+    """The kernel that copies a content aside."""
+    content = plan.graph.nodes[n]
+    place, kept = plan.storage[content], plan.aside[n]
+    reads = {content: Read(1, place.view)}
+    buffers = (kept.buffer, place.buffer)
     return Kernel(
-        index, f"k{index}_keep", "store", memory, memory, buffers, kept.view, reads, (), memory.device,
+        index, f"k{index}_keep", "store", content, content, buffers, kept.view, reads, (), content.device,
         ("core/snapshot",),
     )  # fmt: skip
 
@@ -198,13 +226,11 @@ def _kernel(index: int, k: int, plan: _Plan) -> Kernel:
 
 def _arguments(k: int, plan: _Plan) -> tuple[tuple[Buffer, ...], dict[Node, Read]]:
     """The kernel's buffers, its output first, and where each value it reads lies among them."""
-    derived = plan.derived
     buffers = {plan.storage[plan.graph.nodes[k]].buffer: 0}
     reads: dict[Node, Read] = {}
-    own = [derived.targets[k]] if k in derived.reads_own else []
-    for i in (*plan.visits[k], *own):
+    for i in _reads(k, plan):
         n = plan.graph.nodes[i]
-        place = plan.aside[i] if (k, i) in derived.aside else plan.storage[n]
+        place = plan.aside[i] if (k, i) in plan.derived.aside else plan.storage[n]
         reads[n] = Read(buffers.setdefault(place.buffer, len(buffers)), place.view)
     return tuple(buffers), reads
 

@@ -20,8 +20,10 @@ class Derived:
     """Nodes are positions in the graph; a kernel is named by the node it outputs.
 
     `members` maps each kernel to the nodes evaluated inside; `targets` each assign kernel to the memory it overwrites.
-    `versions` holds (before, after, memory). `reads_own` are assign kernels that read what they overwrite, `aside`
-    the (kernel, memory) pairs that read a copy made before anything runs, `refused` those no order can serve.
+    A content is a node: memory before the call, or what an assign wrote. `versions` holds (before, after, content).
+    `reads_own` are assign kernels that read what their target holds before the call. `snapshots` are contents copied
+    aside, `kept_before` the (content, kernel) pairs where the copy comes first, `aside` the (kernel, content) pairs
+    that read a copy, `refused` those that no order can serve.
     """
 
     members: Mapping[int, frozenset[int]]
@@ -29,6 +31,7 @@ class Derived:
     versions: tuple[tuple[int, int, int], ...]
     reads_own: frozenset[int]
     snapshots: tuple[int, ...]
+    kept_before: tuple[tuple[int, int], ...]
     aside: frozenset[tuple[int, int]]
     refused: tuple[tuple[int, int], ...]
 
@@ -45,7 +48,8 @@ def read_decisions(model: Rows) -> Derived:
         targets,
         tuple((before, after, memory) for before, after, memory in model.rows("version")),
         frozenset(k for k, b in old if targets.get(k) == b),
-        tuple(b for (b,) in model.rows("snapshot")),
+        tuple(n for (n,) in model.rows("snapshot")),
+        tuple((n, kernel) for n, kernel in model.rows("kept_before")),
         frozenset((k, b) for k, b in model.rows("reads_aside")),
         tuple((k, b) for k, b in model.rows("refused")),
     )

@@ -50,10 +50,8 @@ def _element(dtype: DType) -> DType:
     return float16 if dtype.bits == 16 else float32
 
 
-def kept_aside(memory: Node, graph: Graph) -> Storage:
-    """Room for a copy of what a BUFFER holds before the call."""
-    original: Buffer = memory.arg
-    name = f"{original.name or graph.label(memory)}_before"
-    return Storage(
-        Buffer(original.size, original.dtype, original.device, name), ViewStack.of_shape(memory.shape)
-    )
+def kept_aside(content: Node, place: Storage, graph: Graph) -> Storage:
+    """Room for a copy of a content that lies at `place`: memory before the call, or what an assign wrote."""
+    name = f"{place.buffer.name or graph.label(content)}_kept"
+    kept = Buffer(content.size, place.buffer.dtype, place.buffer.device, name)
+    return Storage(kept, ViewStack.of_shape(content.shape))
