@@ -1,0 +1,155 @@
+"""Random programs of reads and overwrites of a few buffers: whatever the order of outputs, values are those of numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from schedulog.facts import build
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.dtype import float32
+from schedulog.facts.graph import Graph, graph_of
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
+from schedulog.run import schedule
+from schedulog.runtimes import devices
+from schedulog.runtimes.memory import allocate, fetch
+
+SIZE = 6
+Array = NDArray[Any]
+
+
+class Program:
+    """A graph under construction beside its numpy execution, line by line.
+
+    `known` are values that may be read: (node, value). Expressions hold the bytes of the moment they are built; `contents`
+    is what each buffer holds after the lines so far.
+    """
+
+    def __init__(self, buffers: int) -> None:
+        self.memory = [Buffer(SIZE, float32, "", f"b{i}") for i in range(buffers)]
+        self.contents: list[Array] = [np.arange(SIZE, dtype=np.float32) + 10 * i for i in range(buffers)]
+        self.start = [array.copy() for array in self.contents]
+        self.place = [build.buffer(memory) for memory in self.memory]
+        self.known: list[tuple[Node, Array]] = list(zip(self.place, self.start, strict=True))
+        self.written: list[Node] = []
+        self.slices: list[set[int]] = [set() for _ in range(buffers)]
+
+    def read(self, first: int, second: int, movement: int) -> None:
+        """A new expression over two known values, one of them moved."""
+        (a, x), (b, y) = self.known[first % len(self.known)], self.known[second % len(self.known)]
+        moved, z = self.moved(b, y, movement)
+        if z.shape == x.shape:
+            self.known.append((build.alu(Op.ADD, a, moved), x + z))
+
+    def moved(self, n: Node, value: Array, movement: int) -> tuple[Node, Array]:
+        if movement % 3 == 1:
+            return build.flip(n, [True]), value[::-1].copy()
+        if movement % 3 == 2 and value.size > 1:
+            rolled = build.pad(build.shrink(n, [(1, value.size)]), [(0, 1)])
+            return rolled, np.append(value[1:], np.float32(0))
+        return n, value
+
+    def total(self, which: int) -> None:
+        """A reduction, repeated to the shape of its source."""
+        n, x = self.known[which % len(self.known)]
+        summed = build.expand(build.reduce("ADD", n, [0]), n.shape)
+        self.known.append((summed, np.full_like(x, x.sum())))
+
+    def assign(self, buffer: int, which: int) -> None:
+        """The whole buffer is overwritten; the next assign to it builds on this one.
+
+        A graph orders two overwrites of the same elements only where one builds on the other, so nothing more is
+        written over what a slice wrote.
+        """
+        i = buffer % len(self.memory)
+        n, x = self.known[which % len(self.known)]
+        if x.size != SIZE or n is self.place[i] or self.slices[i]:
+            return
+        a = build.assign(self.place[i], n)
+        self.place[i], self.contents[i] = a, x.copy()
+        self.known.append((a, x.copy()))
+        self.written.append(a)
+
+    def write_slice(self, buffer: int, which: int, begin: int) -> None:
+        """Half of a buffer's newest content is overwritten."""
+        half = SIZE // 2
+        i, start = buffer % len(self.memory), begin % (SIZE - half + 1)
+        window = set(range(start, start + half))
+        if window & self.slices[i]:
+            return
+        n, x = self.known[which % len(self.known)]
+        value = build.shrink(n, [(0, half)]) if x.size == SIZE else n
+        a = build.assign(build.shrink(self.place[i], [(start, start + half)]), value)
+        self.contents[i] = self.contents[i].copy()
+        self.contents[i][start : start + half] = x[:half]
+        self.slices[i] |= window
+        self.known.append((a, x[:half].copy()))
+        self.written.append(a)
+
+    def graph(self, order: list[int]) -> tuple[Graph, dict[str, Array]]:
+        """All overwrites and some expressions, requested in the given order."""
+        wanted = [*((w, None) for w in self.written), *((n, x) for n, x in self.known if n.op is Op.ADD)]
+        ranked = [wanted[i % len(wanted)] for i in order] + wanted if wanted else []
+        unique = list({id(n): (n, x) for n, x in ranked}.values())
+        names = [f"v{i}" for i in range(len(unique))]
+        values = {name: x for name, (_, x) in zip(names, unique, strict=True) if x is not None}
+        inputs = {memory.name: memory for memory in self.memory}
+        return graph_of([n for n, _ in unique], outputs=names, inputs=inputs), values
+
+
+LINES = st.lists(st.tuples(st.integers(0, 3), *[st.integers(0, 40)] * 3), min_size=1, max_size=9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(buffers=st.integers(1, 3), lines=LINES, order=st.lists(st.integers(0, 40), max_size=4))
+def test_programs_equal_numpy_line_by_line(
+    buffers: int, lines: list[tuple[int, int, int, int]], order: list[int]
+) -> None:
+    check("numpy", buffers, lines, order)
+
+
+@settings(max_examples=12, deadline=None, phases=(Phase.explicit, Phase.generate))
+@given(buffers=st.integers(1, 3), lines=LINES, order=st.lists(st.integers(0, 40), max_size=4))
+def test_compiled_programs_equal_numpy_line_by_line(
+    buffers: int, lines: list[tuple[int, int, int, int]], order: list[int]
+) -> None:
+    reason = devices()["c"]
+    if reason is not None:
+        pytest.skip(reason)
+    check("c", buffers, lines, order)
+
+
+def check(device: str, buffers: int, lines: list[tuple[int, int, int, int]], order: list[int]) -> None:
+    program = Program(buffers)
+    for kind, x, y, z in lines:
+        if kind == 0:
+            program.read(x, y, z)
+        elif kind == 1:
+            program.total(x)
+        elif kind == 2:
+            program.assign(x, y)
+        else:
+            program.write_slice(x, y, z)
+    graph, values = program.graph(order)
+    if not graph.outputs:
+        return
+    inputs = {
+        m.name: a.copy() for m, a in zip(program.memory, program.start, strict=True) if m in graph.buffers
+    }
+    used = graph_of(graph.sink.src, outputs=graph.outputs, inputs={m.name: m for m in graph.buffers})
+    run = schedule(used, options={"copy_on_hazard": 1})
+    memory = allocate(run.schedule, inputs)
+    run.load(device).run(memory, {})
+    found = fetch(run.schedule, memory)
+    for name, value in values.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-5, err_msg=name)
+    held = dict(zip(run.schedule.buffers, memory, strict=True))
+    for buffer, content in zip(program.memory, program.contents, strict=True):
+        if buffer in held:
+            np.testing.assert_allclose(held[buffer], content, rtol=1e-5, err_msg=buffer.name)
