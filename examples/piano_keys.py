@@ -17,7 +17,7 @@ import numpy as np
 
 from schedulog import Run, load, schedule
 from schedulog.cli.output import print_table, size_text
-from schedulog.runtimes import default_device, devices
+from schedulog.runtimes import default_device, default_note
 from schedulog.scheduler.record.queries import ask, named_queries
 
 TONES = {261.63: 39, 440.0: 48, 880.0: 60}
@@ -37,8 +37,8 @@ def main() -> int:
     with stage(seconds, f"generate and compile for {device}"):
         run.load(device)
     show_kernels(run)
-    if device != "c":
-        print(f"\nrunning on {device}: the device c is not used, because {devices()['c']}")
+    if default_note() is not None:
+        print(f"\n{default_note()}")
     print()
     with stage(seconds, "run, three times"):
         keys = {frequency: heard_key(run, frequency) for frequency in TONES}

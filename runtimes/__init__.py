@@ -24,7 +24,13 @@ def devices() -> dict[str, str | None]:
 
 def default_device() -> str:
     """The device used when none is named: compiled C where there is a compiler, else numpy, which runs everywhere."""
-    return "c" if _make("c").missing() is None else "numpy"
+    return "c" if default_note() is None else "numpy"
+
+
+def default_note() -> str | None:
+    """Why the default device is the slow one, in one sentence; None if it is not."""
+    missing = _make("c").missing()
+    return None if missing is None else f"running on numpy, the slow reference: {missing}"
 
 
 def open_device(name: str) -> Device:

@@ -118,7 +118,7 @@ def test_random_inputs_depend_on_the_seed_only(graph: Path, command: Command) ->
 def test_a_switch_and_a_rule_file_change_the_schedule(graph: Path, command: Command) -> None:
     assert len(command("run", graph, "--no-execute", "--json").json["kernels"]) == 2
     less = command("run", graph, "--no-execute", "--json", "--set", "DONT_REALIZE_EXPAND=1")
-    assert less.json["options"] == {"DONT_REALIZE_EXPAND": 1}
+    assert less.json["options"] == {"verify": 1, "DONT_REALIZE_EXPAND": 1}
     policy = graph.parent / "none.dl"
     policy.write_text(
         '%! id: none/nothing  %! kind: realize\nrealize(N) :- op(N, "NOTHING").\n', encoding="utf-8"
@@ -349,7 +349,21 @@ def test_a_full_disk_is_told(graph: Path, saved: Path, command: Command) -> None
 
 def test_a_limit_can_be_set(graph: Path, command: Command) -> None:
     result = command("run", graph, "--no-execute", "--json", "--set", "kernel_nodes=1", "--label", "small")
-    assert result.json["options"] == {"kernel_nodes": 1}
+    assert result.json["options"] == {"verify": 1, "kernel_nodes": 1}
+
+
+def test_without_a_compiler_numpy_runs_and_says_so(
+    graph: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    result = command("run", graph, "--random", "0")
+    assert result.status == 0
+    assert result.err == (
+        "running on numpy, the slow reference: no C compiler was found (tried cc, gcc, clang); "
+        "install gcc or clang, or set CC\n"
+    )
+    assert " on numpy" in result.out
 
 
 def test_a_bug_is_called_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,16 +96,19 @@ def scheduled(
     with request.stage("schedule", f"scheduling {len(graph.nodes)} nodes"):
         from schedulog.run import schedule
 
-        run = schedule(graph, rules, engine, options)
+        run = schedule(graph, rules, engine, {"verify": 1} | options)
     check_options(run.program, options)
     return run
 
 
 def _execute(run: Run, request: _Request) -> dict[str, Any]:
-    from schedulog.runtimes import default_device
+    from schedulog.runtimes import default_device, default_note
 
     graph, inputs = run.graph, request.inputs
-    request.device = request.device or default_device()
+    if request.device is None:
+        request.device, note = default_device(), default_note()
+        if note is not None:
+            typer.echo(note, err=True)
     if request.random is not None:
         inputs = random_inputs(graph, request.random, inputs) | inputs
     check_given(graph, inputs)
