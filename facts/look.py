@@ -81,6 +81,10 @@ class Looks:
         inner, outer = one.views[0], two.views[0]
         return int(inner.strides == outer.strides and inner.offset == outer.offset)
 
+    def in_order(self, view: int) -> int:
+        """1 if `view` shows the elements of its buffer in their order (see `_in_order`)."""
+        return int(_in_order(self._view[view]))
+
     def functions(self) -> Mapping[str, Callable[..., int]]:
         """What `@name` means in a rule."""
         return {
@@ -93,7 +97,22 @@ class Looks:
             "shows_more": self.shows_more,
             "overlap": self.overlap,
             "aligned": self.aligned,
+            "in_order": self.in_order,
         }
+
+
+def _in_order(look: ViewStack) -> bool:
+    """Contiguous; or one view that is, its repeated axes taken once; or one view that shows what a mask leaves of it.
+
+    These are the views through which tinygrad 0.10.2 lets an assign read its own target.
+    """
+    if look.contiguous or len(look.views) != 1:
+        return look.contiguous
+    view = look.views[0]
+    if view.mask is not None:
+        return look.shrink(view.mask) == ViewStack.of_shape(view.shape).shrink(view.mask)
+    axes = zip(view.shape, view.strides, strict=True)
+    return look.shrink(tuple((0, 1 if stride == 0 else size) for size, stride in axes)).contiguous
 
 
 def _extent(look: ViewStack) -> tuple[int, int]:

@@ -23,7 +23,8 @@ _KINDS: Mapping[Op, KernelKind] = {Op.ASSIGN: "assign", Op.COPY: "copy", Op.BUFF
 def assemble(graph: Graph, derived: Derived, reasons: Mapping[int, tuple[str, ...]]) -> Schedule:
     """The schedule of a graph; `reasons` names, per kernel, the rules that formed it.
 
-    Raises ScheduleError: SL310 a refused cycle, SL311 kernels that wait for each other, SL312 two bindings of a variable.
+    Raises ScheduleError: SL310 a refused cycle, SL311 kernels that wait for each other, SL312 two bindings of a variable,
+    SL313 a refused self-assign.
     """
     _check_refused(graph, derived)
     storage = storage_of(graph, derived.members)
@@ -64,16 +65,36 @@ class _Plan:
 
 
 def _check_refused(graph: Graph, derived: Derived) -> None:
-    for kernel, memory in derived.refused:
-        raise ScheduleError(
-            "SL310",
-            f"cycle: {graph.describe(kernel)} reads {graph.describe(memory)} as it was before the call, and depends on "
-            "its new content",
-            where=graph.name,
-            reason="no order of the kernels gives it both",
-            help="read the buffer through .contiguous() before assigning to it, or set copy_on_hazard=1, which copies "
-            "the old content aside",
-        )
+    """A cycle is reported before a self-assign: no copy of the target would be enough."""
+    own = {(k, n) for k, n in derived.refused if derived.targets.get(k) == derived.targets.get(n, n)}
+    for kernel, content in derived.refused:
+        if (kernel, content) not in own:
+            raise _old_and_new(graph, kernel, content)
+    for kernel, content in derived.refused:
+        raise _self_assign(graph, kernel, content)
+
+
+def _old_and_new(graph: Graph, kernel: int, content: int) -> ScheduleError:
+    return ScheduleError(
+        "SL310",
+        f"cycle: {graph.describe(kernel)} reads {graph.describe(content)} as it was before the call, and depends on "
+        "its new content",
+        where=graph.name,
+        reason="no order of the kernels gives it both",
+        help="read the buffer through .contiguous() before assigning to it, or set copy_on_hazard=1, which copies "
+        "the old content aside",
+    )
+
+
+def _self_assign(graph: Graph, kernel: int, content: int) -> ScheduleError:
+    return ScheduleError(
+        "SL313",
+        f"self-assign: {graph.describe(kernel)} reads {graph.describe(content)}, which it overwrites, out of order",
+        where=graph.name,
+        reason="while it runs some elements are old and others new, so this policy takes its own target only in order",
+        help="read the buffer through .contiguous() before assigning to it, or set copy_on_hazard=1, which copies "
+        "the old content aside where that is needed",
+    )
 
 
 def _variables(graph: Graph) -> dict[str, Variable]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from schedulog.facts.buffer import Buffer
@@ -11,6 +12,7 @@ from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.symbolic import Variable
 from schedulog.facts.view import ViewStack
+from schedulog.scheduler.loads import Load, loads_of
 
 KernelKind = Literal["store", "assign", "copy", "view"]
 
@@ -48,6 +50,14 @@ class Kernel:
     device: str
     rules: tuple[str, ...] = ()
     variables: tuple[Variable, ...] = ()
+
+    @cached_property
+    def loads(self) -> tuple[Load, ...]:
+        """What is read through which view, in order of first visit. What is written, `stores` shows.
+
+        Raises ScheduleError SL314 where values are seen through too many views.
+        """
+        return loads_of(self.value, {n: (read.argument, read.view) for n, read in self.reads.items()})
 
     @property
     def bytes_read(self) -> int:
