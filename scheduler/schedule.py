@@ -19,6 +19,8 @@ from schedulog.scheduler.engines.model import Model
 from schedulog.scheduler.engines.symbols import Symbols
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.verify.decisions import check_decisions
+from schedulog.scheduler.verify.kernels import check_kernels
 from schedulog.scheduler.why.support import kernel_reasons
 
 
@@ -72,8 +74,14 @@ class Scheduler:
         return Decisions(graph, facts, model, read_decisions(model))
 
     def schedule(self, decisions: Decisions) -> Schedule:
-        """The kernels that follow from decisions. Raises ScheduleError: SL310, SL311, SL312."""
-        return assemble(decisions.graph, decisions.derived, kernel_reasons(decisions.model))
+        """The kernels that follow from decisions, verified.
+
+        Raises ScheduleError: SL310, SL311, SL312, and for what is no schedule SL320, SL322, SL323.
+        """
+        check_decisions(decisions.graph, decisions.model)
+        made = assemble(decisions.graph, decisions.derived, kernel_reasons(decisions.model))
+        check_kernels(made)
+        return made
 
 
 ENGINES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(

@@ -64,6 +64,11 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL530": "memory whose contents are not given",
         "SL531": "an input of the wrong shape or dtype",
         "SL532": "an input the graph does not have",
+        # Verification of each stage.
+        "SL320": "a graph that is not valid",
+        "SL321": "a simplified graph that does not stand for the original",
+        "SL322": "decisions that make no schedule",
+        "SL323": "kernels that would not give what was requested",
         # Loading and saving.
         "SL121": "saved rules that are not those of the run",
         "SL260": "a graph file that cannot be read",

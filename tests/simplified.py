@@ -19,6 +19,7 @@ from schedulog.facts.simplify import Simplified, simplify
 from schedulog.facts.symbolic import parse_record
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.results import Outcome, outcomes
+from schedulog.scheduler.verify.simplified import check_simplified
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ def simplified_stage(record: Mapping[str, Any], file: str) -> Stage:
     started = time.perf_counter()
     simplified = simplify(tensors.graph, tensors=tensors.nodes.values())
     seconds = time.perf_counter() - started
+    check_simplified(tensors.graph, simplified)
     nodes = dict(theirs.nodes)
     pairs = dict(paired(simplified.graph.sink, theirs.graph.sink))
     ids = {n: number for number, n in theirs.nodes.items()}

@@ -1,0 +1,1 @@
+"""Verification: is each stage of the scheduling what the next one takes for granted?"""
