@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,23 +19,35 @@ from schedulog.scheduler.language.rule_text import format_atom, format_item
 from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
 
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A rule file as text; its rules belong to `pack` unless the text names another."""
+
+    name: str
+    pack: str
+    text: str
+
+
 def load_program(
     packs: Sequence[str | Path],
     *,
-    extra: Sequence[tuple[str, str]] = (),
+    extra: Sequence[tuple[str, str] | RuleFile] = (),
     disable: Collection[str] = (),
 ) -> Program:
     """Read, check and join rule packs.
 
     `packs` holds names of packs that come with schedulog, and paths of `.dl` files or of folders of them; the
-    pack `core` is always part. `extra` holds further (file name, text) pairs. `disable` drops rules by id or
+    pack `core` is always part. `extra` holds further texts, with their file names. `disable` drops rules by id or
     alias, after all checks. The order of packs, files and rules does not matter.
 
     Raises RuleError with every mistake of all files: the first one itself, the rest in `others`.
     """
     errors: list[RuleError] = []
     files = _read_all(packs, errors)
-    files += [parse_text(text, name, pack_of(name)) for name, text in extra]
+    given = [
+        part if isinstance(part, RuleFile) else RuleFile(part[0], pack_of(part[0]), part[1]) for part in extra
+    ]
+    files += [parse_text(file.text, file.name, file.pack) for file in given]
     return link(files, disable=disable, errors=errors)
 
 
@@ -120,15 +133,35 @@ def _built_in() -> dict[str, tuple[ParsedFile, ...]]:
 
 
 def _read_all(packs: Sequence[str | Path], errors: list[RuleError]) -> list[ParsedFile]:
-    names = {"core"} | {pack for pack in packs if isinstance(pack, str) and not _looks_like_path(pack)}
+    names = {"core", *pack_names_of(packs)}
     files: list[ParsedFile] = []
     for name in sorted(names):
         if name in _built_in():
             files += _built_in()[name]
         elif name != "core":
             errors.append(_unknown_pack(name))
-    paths = [Path(pack) for pack in packs if isinstance(pack, Path) or _looks_like_path(pack)]
-    return files + _read_paths(paths, errors)
+    texts = _read_paths(_paths(packs), errors)
+    return files + [parse_text(file.text, file.name, file.pack) for file in texts]
+
+
+def rule_files(packs: Sequence[str | Path]) -> tuple[RuleFile, ...]:
+    """The texts of the rule files at the paths among `packs`; names of packs are passed over.
+
+    Raises RuleError SL107 for files that cannot be read.
+    """
+    errors: list[RuleError] = []
+    found = _read_paths(_paths(packs), errors)
+    raise_all(errors)
+    return tuple(found)
+
+
+def pack_names_of(packs: Sequence[str | Path]) -> tuple[str, ...]:
+    """The names of packs among `packs`; paths are passed over."""
+    return tuple(pack for pack in packs if isinstance(pack, str) and not _looks_like_path(pack))
+
+
+def _paths(packs: Sequence[str | Path]) -> list[Path]:
+    return [Path(pack) for pack in packs if isinstance(pack, Path) or _looks_like_path(pack)]
 
 
 def _looks_like_path(pack: str) -> bool:
@@ -143,7 +176,7 @@ def _unknown_pack(name: str) -> RuleError:
     return RuleError("SL108", f"unknown rule pack `{name}`", where="packs", help=help)
 
 
-def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> list[ParsedFile]:
+def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> list[RuleFile]:
     """The rule files at `paths` and in folders there, each once; one that cannot be read is an SL107."""
     packs: dict[Path, tuple[Path, str]] = {}
     # Folders first, so that a file that is named on its own too keeps the pack of its folder.
@@ -151,14 +184,14 @@ def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> list[ParsedFi
         pack = pack_of(path.resolve().name)
         for file in _rule_files(path):
             packs.setdefault(file.resolve(), (file, pack))
-    parsed = (_read_file(file, pack, errors) for file, pack in packs.values())
-    return [found for found in parsed if found is not None]
+    read = (_read_file(file, pack, errors) for file, pack in packs.values())
+    return [found for found in read if found is not None]
 
 
-def _read_file(file: Path, pack: str, errors: list[RuleError]) -> ParsedFile | None:
+def _read_file(file: Path, pack: str, errors: list[RuleError]) -> RuleFile | None:
     where = file.as_posix()
     try:
-        return parse_text(file.read_text(encoding="utf-8-sig"), where, pack)
+        return RuleFile(where, pack, file.read_text(encoding="utf-8-sig"))
     except OSError as problem:
         reason = problem.strerror or str(problem)
         errors.append(RuleError("SL107", "a rule file cannot be read", where=where, reason=reason))
