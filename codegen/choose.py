@@ -8,7 +8,7 @@ from typing import Final
 
 from schedulog.codegen.index import coefficients
 from schedulog.codegen.place import Level, Placement, dependencies, place
-from schedulog.codegen.tile import choose_rows, computed_lanes, may_overlap, tile_width
+from schedulog.codegen.tile import TURNED, choose_rows, computed_lanes, may_overlap, tile_width, turned
 from schedulog.codegen.values import Computation, Constant, Index, Load, Reduction, Value
 from schedulog.facts.symbolic import Variable, upper_bound
 
@@ -25,8 +25,8 @@ class Choice:
 
     `lane` is the output variable whose tiles of `width` are computed side by side (None: no tiles). `partials` maps
     each reduction whose innermost loop keeps several partial results to their number. The steps of `parallel`, an
-    output variable, are shared by threads. Several steps of `rows`, another output variable, share a tile (`height` of them), and with it what does not depend
-    on `rows`. `lanes` >= `width` of them are computed, and `width` stored. With `overlap` a last tile that would be short begins earlier and writes some values twice.
+    output variable, are shared by threads. Several steps of `rows`, another output variable, share a tile (`height` of
+    them), and with it what does not depend on `rows`. `lanes` >= `width` of them are computed, and `width` stored. With `overlap` a last tile that would be short begins earlier and writes some values twice.
     """
 
     placement: Placement
@@ -50,9 +50,13 @@ def choose(computation: Computation) -> Choice:
         work = _Work(computation, place(computation, _order(computation, reductions, values, lane)))
     width = 1 if lane is None else tile_width(computation.extents[lane])
     lanes = (
-        width if lane is None or not reductions else computed_lanes(computation, work.placement, lane, width)
+        computed_lanes(computation, work.placement, lane, width) if lane is not None and reductions else width
     )
     rows, height = choose_rows(computation, work.placement, lane, width)
+    if lane is None and not reductions and work.operations() > PARALLEL_WORK:
+        rows = turned(computation, work.placement)
+        if rows is not None:
+            lane, width, lanes, height = computation.outputs[-1], 2 * TURNED, 2 * TURNED, TURNED
     parallel = work.parallel({lane: width, rows: height})
     overlap = lane is not None and lane != parallel and may_overlap(computation, values, lane, width)
     return Choice(

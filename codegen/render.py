@@ -134,9 +134,10 @@ class _Body:
     def row_loop(self, inside: list[str]) -> list[str]:
         rows = self.choice.rows
         assert rows is not None
-        head = f"for (int32_t row = 0; row < {self.choice.height}; row++) {{"
+        head = f"for (int32_t row = 0; row < {self.row_count()}; row++) {{"
+        whole = [f"#pragma GCC unroll {self.choice.height}"] if self.choice.placement.chain else []
         return [
-            f"#pragma GCC unroll {self.choice.height}",
+            *whole,
             head,
             f"  const int64_t {rows.name} = {rows.name}_rows + row;",
             *_indent(inside),
@@ -158,7 +159,17 @@ class _Body:
     def rows_loop(self, loop: Loop) -> list[str]:
         name, extent = f"{loop.variable.name}_rows", c_text(loop.extent)
         head = f"for (int64_t {name} = 0; {name} < {extent}; {name} += {loop.width}) {{"
-        return [head, *_indent(self.lines(loop.body)), "}"]
+        inside = self.lines(loop.body)
+        if self.row_count() == "rows":
+            inside.insert(0, f"const int32_t rows = (int32_t)smaller({loop.width}, {extent} - {name});")
+        return [head, *_indent(inside), "}"]
+
+    def row_count(self) -> str:
+        """The rows of the current tile: a number, or the name of one where the last tile has fewer."""
+        assert self.choice.rows is not None
+        extent = self.computation.extents[self.choice.rows]
+        full = isinstance(extent, int) and extent % self.choice.height == 0
+        return str(self.choice.height) if full else "rows"
 
     def tile_loop(self, loop: Loop) -> list[str]:
         name, extent, width = f"{loop.variable.name}_tile", c_text(loop.extent), loop.width
@@ -185,11 +196,7 @@ class _Body:
             "}",
         ]
         if rest:
-            first = (
-                str(loop.extent // width * width)
-                if isinstance(loop.extent, int)
-                else f"{extent} / {width} * {width}"
-            )
+            first = c_text(loop.extent // width * width)
             lines += [
                 f"for (int64_t {name} = {first}; {name} < {extent}; {name}++) {{",
                 "  const int64_t part = 0;",
@@ -237,7 +244,7 @@ class _Body:
         lanes = f"for (int32_t lane = 0; lane < {self.values.lane_count()}; lane++) {line}"
         if not by_row:
             return lanes
-        return f"for (int32_t row = 0; row < {self.choice.height}; row++) {lanes}"
+        return f"for (int32_t row = 0; row < {self.row_count()}; row++) {lanes}"
 
     def partial_reduce(self, statement: Reduce, name: str, kind: DType, start: str) -> list[str]:
         reduction, count, c_kind = statement.reduction, statement.partials, scalar.c_type(kind)

@@ -15,6 +15,7 @@ TILE: Final = (
 )
 _WIDTHS: Final = (64, 56, 60, 48, 50, 40, 32)
 _REGISTER_LANES: Final = 16
+TURNED: Final = 16  # rows and, doubled, lanes of a block in which a transposed load uses whole cache lines
 _EVEN_LANES: Final = 8  # a loop over a multiple of these leaves no lane to scalar code
 LONGEST_STEP: Final = 4  # elements from lane to lane up to which a row is set up for a load
 _REGISTERS: Final = 16  # vector registers the accumulators of a tile may take
@@ -72,6 +73,27 @@ def computed_lanes(computation: Computation, placement: Placement, lane: Variabl
     ]
     fits = all(isinstance(step, int) and 1 <= step <= LONGEST_STEP for step in steps)
     return more if fits and computation.extents[lane] == width > _EVEN_LANES // 2 else width
+
+
+def turned(computation: Computation, placement: Placement) -> Variable | None:
+    """An output variable along which some load is contiguous that is not so along the innermost one; None without one.
+
+    Walked row by row such a load would touch a new cache line for each element.
+    """
+    if not computation.outputs:
+        return None
+    inner = computation.outputs[-1]
+    for value in placement.of:
+        if isinstance(value, Load):
+            steps = coefficients(value.offset, computation.extents)
+            along = [v for v in computation.outputs if steps.get(v) == 1 and v != inner]
+            if along and steps.get(inner, 0) not in (0, 1) and _long(computation, along[0], inner):
+                return along[0]
+    return None
+
+
+def _long(computation: Computation, *loops: Variable) -> bool:
+    return all(upper_bound(computation.extents[loop]) >= 2 * TURNED for loop in loops)
 
 
 def may_overlap(computation: Computation, values: Sequence[Value], lane: Variable, width: int) -> bool:

@@ -23,13 +23,15 @@ class Program(Protocol):
         memory: Sequence[NDArray[Any]],
         variables: Mapping[str, int],
         times: list[float] | None = None,
+        part: range | None = None,
     ) -> None:
-        """Run all kernels, in order.
+        """Run all kernels, in order, or those whose place in `schedule.kernels` is in `part`.
 
         `memory[i]` is the flat array of `schedule.buffers[i]` (its dtype, its size), read and written in place.
         `variables` gives the symbolic variables their values; one that is left out has the value it is bound to.
         `times`, if given, is extended by the seconds of each kernel. Raises DeviceError.
         """
+        ...
 
 
 class Device(Protocol):
@@ -42,6 +44,8 @@ class Device(Protocol):
 
     def missing(self) -> str | None:
         """One sentence saying why the device cannot run here, None if it can. Never raises, and probes cheaply."""
+        ...
 
     def load(self, schedule: Schedule) -> Program:
         """The schedule compiled for this device. Raises CodegenError or DeviceError."""
+        ...

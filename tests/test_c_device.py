@@ -516,7 +516,7 @@ def random_values(rng: random.Random, count: int, steps: int) -> list[Candidate]
     return [RandomGraph(rng, steps).result for _ in range(count)]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_random_graphs_equal_numpy(device: CDevice, rng: random.Random) -> None:
     candidates = random_values(rng, 6, 12)
@@ -562,6 +562,22 @@ def test_nothing_outside_the_buffers_is_touched(device: CDevice, at_end: bool) -
     assert status == 0, f"the child ended with status {status}"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_does_not_wait_for_its_parents_threads(device: CDevice) -> None:
+    """Threads do not live on in a child; there the work is done by one."""
+    x = build.array(np.ones((400, 400), np.float32))
+    schedule = whole_schedule([build.alu(Op.ADD, x, x)])
+    program, memory = device.load(schedule), memory_of(schedule)
+    program.run(memory, {})
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        memory[0][:] = 0
+        program.run(memory, {})
+        os._exit(0 if (memory[0] == 2).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def padded_window(channels: int, height: int, width: int) -> Node:
     """The sums of 3x3 windows of a padded image times per-channel weights: guarded loads in every direction."""
     rng = np.random.default_rng(5)
@@ -586,6 +602,29 @@ def test_padded_windows(device: CDevice, size: tuple[int, int, int]) -> None:
     value = padded_window(*size)
     [got] = run_all(device, [value])
     assert_same(got, reference(value))
+
+
+@pytest.mark.parametrize("shape", [(300, 500), (301, 333), (40, 3, 700), (64, 2000)])
+def test_large_transpositions_run_in_blocks(device: CDevice, shape: tuple[int, ...]) -> None:
+    x = build.array(np.arange(math.prod(shape), dtype=np.float32).reshape(shape))
+    turned = build.permute(x, tuple(reversed(range(len(shape)))))
+    values = [turned, build.alu(Op.ADD, turned, build.reshape(x, turned.shape))]
+    for value, got in zip(values, run_all(device, values), strict=True):
+        assert_same(got, reference(value))
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(64, 512, 70), (33, 100, 129), (7, 1000, 50), (512, 7, 33), (1, 4100, 64)]
+)
+def test_products_of_all_proportions(device: CDevice, m: int, n: int, k: int) -> None:
+    """Tiles that fit, that overlap and that are short; rows that divide and that do not; threads."""
+    rng = np.random.default_rng(2)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    for right in (build.permute(build.array(b), (1, 0)), build.array(np.ascontiguousarray(b.T))):
+        left = build.expand(build.reshape(build.array(a), (m, 1, k)), (m, n, k))
+        spread = build.expand(build.reshape(right, (1, n, k)), (m, n, k))
+        [got] = run_all(device, [build.reduce("ADD", build.alu(Op.MUL, left, spread), (2,))])
+        np.testing.assert_array_equal(got.reshape(m, n), a @ b)
 
 
 def test_an_assign_writes_its_window_only(device: CDevice) -> None:
@@ -736,7 +775,7 @@ def test_the_devices_are_found_by_file_name() -> None:
     assert open_device("c").name == "c"
     with pytest.raises(DeviceError) as caught:
         open_device("abacus")
-    assert caught.value.code == "SL500" and "c, null, numpy" in caught.value.help
+    assert caught.value.code == "SL500" and "c, disk, null, numpy" in caught.value.help
 
 
 def test_a_missing_compiler_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
