@@ -119,7 +119,8 @@ def _power(base: Array, exponent: Array) -> Array:
         return base | ~exponent
     ones = np.where(base == 1, 1, np.where(base == -1, np.where(exponent % 2 == 0, 1, -1), 0))
     positive = np.power(base, np.where(exponent < 0, 0, exponent).astype(base.dtype))
-    return np.where(exponent < 0, ones, positive).astype(base.dtype)
+    # One type on both sides: numpy would meet int64 and uint64 in float64 and lose bits.
+    return np.where(exponent < 0, ones.astype(base.dtype), positive)
 
 
 def _shifted(shift: np.ufunc) -> Callable[[Array, Array], Array]:

@@ -333,3 +333,10 @@ def test_the_device_runs_kernels_in_order_through_their_views() -> None:
     assert memory[1].tolist() == [-1, -2, -3, -4, -5, -6]
     assert memory[0].tolist() == [-3, -6, 3, 4, 5, 6]
     assert len(times) == 2 and dict(program.sources) == {"k0": "", "k1": ""}
+
+
+def test_powers_of_uint64_keep_every_bit() -> None:
+    base = np.array([3, 2**63 + 1, 10], dtype=np.uint64)
+    exponent = np.array([40, 1, 19], dtype=np.uint64)
+    (found,) = evaluate([build.alu(Op.POW, build.array(base), build.array(exponent))], {})
+    assert found.tolist() == [3**40 % 2**64, 2**63 + 1, 10**19]
