@@ -8,20 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
+from schedulog.facts.device_name import DEFAULT
 from schedulog.facts.dtype import DType
 
 
 class Buffer:
-    """A flat run of `size` elements on `device`. Two buffers are equal only if they are the same object.
+    """A flat run of `size` elements on `device` ("": the one a schedule is run on). Two buffers are equal only if they
+    are the same object.
 
     `array` is the contents as a flat numpy array of `dtype`, or None for memory that is given at execution time (an
     input) or made by a kernel. An ASSIGN that is executed writes into `array`.
     """
 
-    __slots__ = ("array", "device", "dtype", "name", "size", "__weakref__")
+    __slots__ = ("__weakref__", "array", "device", "dtype", "name", "size")
 
     def __init__(
-        self, size: int, dtype: DType, device: str = "c", name: str = "", array: NDArray[Any] | None = None
+        self,
+        size: int,
+        dtype: DType,
+        device: str = DEFAULT,
+        name: str = "",
+        array: NDArray[Any] | None = None,
     ) -> None:
         if size < 0:
             raise GraphError("SL203", f"a buffer cannot have {size} elements", where=name)

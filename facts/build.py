@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
 from schedulog.facts.buffer import Buffer
+from schedulog.facts.device_name import DEFAULT, is_file
 from schedulog.facts.dtype import DType, from_numpy
 from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, ReduceOp, Shape, node
 from schedulog.facts.ops import Op
@@ -28,7 +29,7 @@ def buffer(memory: Buffer, shape: Shape | None = None, label: str = "") -> Node:
     return flat if shape is None else reshape(flat, shape)
 
 
-def array(values: NDArray[Any], name: str = "", device: str = "c") -> Node:
+def array(values: NDArray[Any], name: str = "", device: str = DEFAULT) -> Node:
     """A buffer holding a copy of `values`, in their shape."""
     memory = Buffer(
         values.size, from_numpy(values.dtype), device, name, np.array(values, order="C").reshape(-1)
@@ -37,7 +38,7 @@ def array(values: NDArray[Any], name: str = "", device: str = "c") -> Node:
 
 
 def const(
-    value: bool | int | float, dtype: DType, shape: Shape = (), device: str = "c", label: str = ""
+    value: bool | float, dtype: DType, shape: Shape = (), device: str = DEFAULT, label: str = ""
 ) -> Node:
     """`value` in every element of `shape`, brought to the dtype's own kind (and wrapped or rounded as it does)."""
     if dtype.kind == "bool":
@@ -113,7 +114,13 @@ def cast(source: Node, dtype: DType, label: str = "") -> Node:
 
 
 def bitcast(source: Node, dtype: DType, label: str = "") -> Node:
-    """The same bits as `dtype`, which must have the source's width. Raises GraphError (SL212)."""
+    """The same bits as `dtype`, which must have the source's width. Raises GraphError (SL212).
+
+    In a file, a window: nothing is read, and elements of another width change the size of the last axis.
+    """
+    if is_file(source.device) and source.dtype != dtype:
+        shape = node(Op.BITCAST, (source,), None, dtype).shape
+        return node(Op.BUFFER_VIEW, (source,), shape, dtype, label)
     if source.dtype.itemsize != dtype.itemsize:
         raise GraphError("SL212", f"bitcast of {source.dtype} to {dtype}", reason="they differ in width")
     return source if source.dtype == dtype else node(Op.BITCAST, (source,), None, dtype, label)
@@ -136,8 +143,10 @@ def identity(op: ReduceOp, dtype: DType) -> bool | int | float:
 
 
 def contiguous(source: Node, label: str = "") -> Node:
-    """The source, stored. Memory and already stored values stay as they are."""
-    stored = source.op in (Op.BUFFER, Op.CONTIGUOUS, Op.COPY)
+    """The source, stored. Memory and already stored values stay as they are; of a file, it is a window."""
+    if is_file(source.device) and source.op is Op.VIEW:
+        return node(Op.BUFFER_VIEW, (source,), source.shape, source.dtype, label)
+    stored = source.op in (Op.BUFFER, Op.CONTIGUOUS, Op.COPY, Op.BUFFER_VIEW)
     return source if stored else node(Op.CONTIGUOUS, (source,), label=label)
 
 

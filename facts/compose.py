@@ -291,7 +291,7 @@ def swap_last(source: Node, label: str = "") -> Node:
     return permute(source, (*range(rank - 2), rank - 1, rank - 2), label)
 
 
-def arange(count: int, dtype: DType, device: str = "c", label: str = "") -> Node:
+def arange(count: int, dtype: DType, device: str = "", label: str = "") -> Node:
     """0, 1, ... count - 1, as a buffer with contents."""
     values = np.arange(count).astype(dtype.to_numpy())
     return array(values, label, device)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from schedulog.facts.graph import Graph
 from schedulog.facts.look import Looks
@@ -53,13 +54,28 @@ def extract(graph: Graph, options: Mapping[str, int], intern: Intern) -> Facts:
     rows["edge"] = list(edges)
     rows["option"] = [(intern(name), value) for name, value in sorted(options.items())]
     rows["node_count"] = [(len(graph.nodes),)]
+    rows["device"] = [(position[n], intern(n.device)) for n in _placed(graph)]
+    rows["device_count"] = [(len({device for _, device in rows["device"]}),)]
     return Facts(graph, rows, looks)
 
 
 RELATIONS = (
     "op", "dtype", "width", "device", "size", "position", "int_shape", "source", "look", "whole", "edge",
-    "reduce_by", "requested", "option", "node_count",
+    "reduce_by", "requested", "option", "node_count", "device_count",
 )  # fmt: skip
+
+
+def _placed(graph: Graph) -> Iterator[Node]:
+    """The nodes whose value is made at a place: all but literals and what is made of these alone."""
+    literal: set[Node] = set()
+    for n in graph.nodes:
+        if n.op in _LITERAL or (n.src and n.op is not Op.COPY and literal.issuperset(n.src)):
+            literal.add(n)
+        elif n.op is not Op.SINK:
+            yield n
+
+
+_LITERAL: Final = frozenset({Op.CONST, Op.BIND})
 
 
 def _plain(base: Node, plain: dict[tuple[object, ...], int], looks: Looks) -> int:
@@ -73,7 +89,6 @@ def _describe(n: Node, at: int, rows: dict[str, list[Row]], intern: Intern) -> N
     rows["op"].append((at, intern(n.op.value)))
     rows["dtype"].append((at, intern(n.dtype.name)))
     rows["width"].append((at, n.dtype.itemsize))
-    rows["device"].append((at, intern(n.device)))
     rows["size"].append((at, n.size))
     rows["position"].append((at, at))
     if all(isinstance(s, int) for s in n.shape):

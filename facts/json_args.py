@@ -131,7 +131,7 @@ def read_buffer(record: Mapping[str, Any], kind: DType, shape: Shape | None, whe
     contents = None if "data" not in record else _read_data(record["data"], kind, where)
     implied = contents.size if contents is not None else shape[0] if shape else _MISSING
     size = field(record, "size", int, where, implied)
-    device, name = field(record, "device", str, where, "c"), field(record, "name", str, where, "")
+    device, name = field(record, "device", str, where, ""), field(record, "name", str, where, "")
     return Buffer(size, kind, device, name, contents)
 
 
@@ -159,7 +159,7 @@ def _number(value: object, where: str) -> bool | int | float:
 def _read_const(arg: Any, kind: DType, shape: Shape, where: str) -> ConstArg:
     """A bare value is brought to the dtype; in an object it is kept as it is."""
     if isinstance(arg, dict) and "value" in arg:
-        return ConstArg(_number(arg["value"], where), shape, field(arg, "device", str, where, "c"))
+        return ConstArg(_number(arg["value"], where), shape, field(arg, "device", str, where, ""))
     if arg is None:
         raise GraphError("SL232", "`arg` is missing", where=where, reason="it is the constant's value")
     value = _number(arg, where)

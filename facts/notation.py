@@ -278,7 +278,7 @@ def _load(call: _Call) -> Node:
     size = 1
     for s in known:
         size *= s
-    memory = Buffer(size, dtype, call.word("device", "c"), call.name)
+    memory = Buffer(size, dtype, call.word("device", ""), call.name)
     call.reader.inputs[call.name] = memory
     call.reader.shapes[call.name] = known
     return build.buffer(memory, known, call.name)
@@ -290,7 +290,7 @@ def _const(call: _Call) -> Node:
     if value is None:
         raise call.wrong(f"`{number.text}` is no number", number.place)
     dtype, shape = call.typed(typed)
-    return build.const(value, dtype, shape, call.word("device", "c"), call.name)
+    return build.const(value, dtype, shape, call.word("device", ""), call.name)
 
 
 def _bind(call: _Call) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -147,22 +148,25 @@ class CProgram:
         memory: Sequence[NDArray[Any]],
         variables: Mapping[str, int],
         times: list[float] | None = None,
+        part: range | None = None,
     ) -> None:
-        """Run all kernels on `memory`; see `Program.run`.
+        """Run all kernels, or those in `part`, on `memory`; see `Program.run`.
 
         Raises DeviceError: SL510 if an array does not fit its buffer, SL511 if a variable has no value or one outside
         its bounds.
         """
         pointers = (ctypes.c_void_p * max(1, len(memory)))(*self._pointers(memory))
         values = self._values(variables)
-        count = len(self._code.launched)
+        launched = self._code.launched
+        wanted = range(len(self._schedule.kernels)) if part is None else part
+        first, last = (bisect_left(launched, edge) for edge in (wanted.start, wanted.stop))
         if times is None:
-            self._run(pointers, values, None, 0, count)
+            self._run(pointers, values, None, first, last)
             return
-        seconds = (ctypes.c_double * max(1, count))()
-        self._run(pointers, values, seconds, 0, count)
-        taken = dict(zip(self._code.launched, seconds, strict=False))
-        times += [taken.get(i, 0.0) for i in range(len(self._schedule.kernels))]
+        seconds = (ctypes.c_double * max(1, last))()
+        self._run(pointers, values, seconds, first, last)
+        taken = dict(zip(launched, seconds, strict=False))
+        times += [taken.get(i, 0.0) for i in wanted]
 
     def _pointers(self, memory: Sequence[NDArray[Any]]) -> list[int]:
         buffers = self._schedule.buffers

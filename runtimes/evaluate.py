@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from schedulog.errors import DeviceError
 from schedulog.facts.buffer import Buffer
+from schedulog.facts.device_name import is_file
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.ops import ELEMENTWISE, Op
+from schedulog.facts.view import ViewStack
+from schedulog.runtimes.files import whole_file
 from schedulog.runtimes.numpy_ops import bitcast, elementwise, reduce_axis
 from schedulog.runtimes.places import Places
 from schedulog.runtimes.sliced import boundary, deferred, reduce_in_slices
@@ -32,7 +35,8 @@ def evaluate(
 
     `given` holds the values, in the node's shape, of nodes that are not to be computed. `variables` gives symbolic
     sizes by name; others have the value they are bound to. BUFFER is the memory's contents, ASSIGN its second
-    source, CONTIGUOUS, COPY and marks for gradients their source. A reduction over values too large to hold is done slice by slice.
+    source, CONTIGUOUS, COPY and marks for gradients their source. A reduction over values too large to hold is
+    done slice by slice.
 
     Raises DeviceError: SL530 a buffer without contents, SL520 an op undefined for its dtype, SL521 a view out
     of bounds; GraphError (SL220) for a variable without a value.
@@ -103,6 +107,8 @@ def _leaf(n: Node, variables: Values) -> Array:
             return np.asarray(number(n.arg, variables), n.dtype.to_numpy())
         case Op.BUFFER if n.arg.array is not None:
             return n.arg.array  # type: ignore[no-any-return]
+        case Op.BUFFER if is_file(n.arg.device):
+            return whole_file(n.arg).read(ViewStack.of_shape((n.arg.size,)), NO_VALUES)
         case Op.BUFFER:
             raise DeviceError("SL530", f"no contents for {n.arg!r}", help="give its contents as an input")
         case _:
@@ -119,21 +125,29 @@ def _window(n: Node, source: Array, variables: Values) -> Array:
     return bitcast(raw[:needed], n.dtype).reshape(shape)
 
 
-def contents(graph: Graph, inputs: Mapping[str, Array]) -> dict[Node, Array]:
+def contents(graph: Graph, inputs: Mapping[str, Array], *, files: bool = True) -> dict[Node, Array]:
     """The flat value of each BUFFER node before the call: an input's by its name, else the buffer's own.
 
-    Raises DeviceError: SL530 an input is missing, SL531 its shape or dtype is wrong, SL532 unknown name.
+    Files are read whole, or left out. Raises DeviceError: SL530 an input is missing, SL531 its shape or dtype is wrong,
+    or it lies in a file, SL532 unknown name; and what reading files raises.
     """
     unknown = [name for name in inputs if name not in graph.inputs]
     if unknown:
         known = ", ".join(graph.inputs) or "none"
         raise DeviceError("SL532", f"no input `{unknown[0]}`", where=graph.name, help=f"inputs are: {known}")
-    by_buffer = {b: _input(name, b, graph, inputs) for name, b in graph.inputs.items()}
+    by_buffer = {
+        b: _input(name, b, graph, inputs) for name, b in graph.inputs.items() if not is_file(b.device)
+    }
+    in_file = [name for name in inputs if is_file(graph.inputs[name].device)]
+    if in_file:
+        raise DeviceError(
+            "SL531", f"input `{in_file[0]}` lies in a file and cannot be given", where=graph.name
+        )
     found: dict[Node, Array] = {}
     for n in graph.nodes:
         if n.op is Op.BUFFER and n.arg in by_buffer:
             found[n] = by_buffer[n.arg]
-        elif n.op is Op.BUFFER:
+        elif n.op is Op.BUFFER and (files or not is_file(n.arg.device)):
             found[n] = _leaf(n, NO_VALUES)
     return found
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.symbolic import bound_value
+from schedulog.facts.device_name import is_file
 from schedulog.runtimes.evaluate import contents, evaluate
-from schedulog.runtimes.strided import show
+from schedulog.runtimes.files import file_spans
+from schedulog.runtimes.move import seen
+from schedulog.runtimes.windows import window_source
 from schedulog.scheduler.kernels import Kernel, Schedule
 
 Array = NDArray[Any]
@@ -21,42 +23,46 @@ def allocate(schedule: Schedule, inputs: Mapping[str, Array]) -> list[Array]:
     """The flat array of each of `schedule.buffers`, in order.
 
     A buffer with contents is used in place, so that assigns last; given inputs are copied if a kernel overwrites them.
+    A buffer that lies in a file has no array, its entry is empty.
     Raises GraphError for missing, unknown or misshapen inputs.
     """
     written = {kernel.buffers[0] for kernel in schedule.kernels if kernel.kind == "assign"}
     found: dict[Buffer, Array] = {}
-    for n, array in contents(schedule.graph, inputs).items():
+    for n, array in contents(schedule.graph, inputs, files=False).items():
         flat = np.ascontiguousarray(array).reshape(-1)
         own = n.arg.array is not None
         found[n.arg] = flat.copy() if n.arg in written and not own else flat
     for kernel in schedule.kernels:
         for buffer in kernel.buffers:
+            if is_file(buffer.device):
+                continue
             if buffer not in found and kernel.kind == "view" and buffer is kernel.buffers[0]:
                 found[buffer] = _window(kernel, found)
             elif buffer not in found:
                 found[buffer] = np.empty(buffer.size, buffer.dtype.to_numpy())
-    return [found[buffer] for buffer in schedule.buffers]
+    nothing = np.empty(0, np.uint8)
+    return [nothing if is_file(buffer.device) else found[buffer] for buffer in schedule.buffers]
 
 
 def _window(kernel: Kernel, found: Mapping[Buffer, Array]) -> Array:
     """The bytes a BUFFER_VIEW shows: from the first element its source sees."""
-    source = kernel.output.src[0]
-    read = kernel.reads[source.base]
-    memory = found[kernel.buffers[read.argument]]
-    first = bound_value(read.view.then(source.view).views[0].offset)
+    argument, first = window_source(kernel)
+    memory = found[kernel.buffers[argument]]
     begin = first * memory.itemsize
     wanted = kernel.buffers[0]
     return memory.view(np.uint8)[begin : begin + wanted.nbytes].view(wanted.dtype.to_numpy())
 
 
 def fetch(schedule: Schedule, memory: list[Array]) -> dict[str, np.ndarray[Any, Any]]:
-    """The requested values by name, each an array of its own."""
+    """The requested values by name, each an array of its own. Raises DeviceError for files that cannot be read."""
+    spans = file_spans(schedule)
     slot = {buffer: i for i, buffer in enumerate(schedule.buffers)}
     values: dict[str, np.ndarray[Any, Any]] = {}
     for result in schedule.results:
         if result.buffer is None:
             (value,) = evaluate([result.node], {}, schedule.variables)
         else:
-            value = show(result.view, memory[slot[result.buffer]], schedule.variables)
+            held = spans.get(result.buffer, memory[slot[result.buffer]])
+            value = seen(held, result.view, schedule.variables)
         values[result.name] = np.array(value)
     return values

@@ -45,12 +45,13 @@ class NumpyProgram:
         memory: Sequence[Array],
         variables: Mapping[str, int],
         times: list[float] | None = None,
+        part: range | None = None,
     ) -> None:
-        """Run all kernels on `memory`: the flat array of each of the schedule's buffers.
+        """Run all kernels, or those in `part`, on `memory`: the flat array of each of the schedule's buffers.
 
         `times` gets the seconds of each kernel. Raises what `evaluate` raises.
         """
-        for kernel in self._kernels:
+        for kernel in self._kernels if part is None else self._kernels[part.start : part.stop]:
             begin = perf_counter()
             self._launch(kernel, memory, variables)
             if times is not None:

@@ -19,10 +19,22 @@ if TYPE_CHECKING:
     from schedulog.graph_file import load
     from schedulog.run import Run, schedule
     from schedulog.tensor import Tensor
+    from schedulog.tensor_files import load_safetensors, open_file, save_safetensors
 
     __version__: str
 
-__all__ = ["Graph", "Run", "SchedulogError", "Tensor", "__version__", "load", "schedule"]
+__all__ = [
+    "Graph",
+    "Run",
+    "SchedulogError",
+    "Tensor",
+    "__version__",
+    "load",
+    "load_safetensors",
+    "open_file",
+    "save_safetensors",
+    "schedule",
+]
 
 _HOMES = {
     "Graph": "schedulog.facts.graph",
@@ -30,6 +42,9 @@ _HOMES = {
     "SchedulogError": "schedulog.errors",
     "Tensor": "schedulog.tensor",
     "load": "schedulog.graph_file",
+    "load_safetensors": "schedulog.tensor_files",
+    "open_file": "schedulog.tensor_files",
+    "save_safetensors": "schedulog.tensor_files",
     "schedule": "schedulog.run",
 }
 

@@ -272,7 +272,7 @@ def common(operands: Sequence[Operand]) -> list[Node]:
         kind = from_numpy(np.result_type(*given))
     except TypeError as error:
         raise GraphError("SL212", "no common dtype", reason=str(error)) from None
-    device = next((x.device for x in operands if isinstance(x, Node)), "c")
+    device = next((x.device for x in operands if isinstance(x, Node)), "")
     return [converted(x, kind, device) for x in operands]
 
 

@@ -25,7 +25,7 @@ def operand(x: Any) -> Operand:
     return x if type(x) in (bool, int, float) else stored(x, None)
 
 
-def stored(data: Any, dtype: DTypeLike | DType | None, label: str = "") -> Node:
+def stored(data: Any, dtype: DTypeLike | DType | None, label: str = "", device: str = "") -> Node:
     """A copy of an array, list or number as a node; a number is a constant. Raises GraphError (SL202, SL219)."""
     wanted = None if dtype is None else kind_of(dtype).to_numpy()
     try:
@@ -35,8 +35,8 @@ def stored(data: Any, dtype: DTypeLike | DType | None, label: str = "") -> Node:
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))
     if values.shape:
-        return build.array(values)
-    return build.const(values.item(), from_numpy(values.dtype), (), label=label)
+        return build.array(values, device=device)
+    return build.const(values.item(), from_numpy(values.dtype), (), device, label)
 
 
 def kind_of(dtype: DTypeLike | DType) -> DType:

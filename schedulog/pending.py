@@ -15,6 +15,7 @@ from schedulog.facts.graph import graph_of
 from schedulog.facts.node import Node, topological
 from schedulog.facts.ops import Op
 from schedulog.runtimes.evaluate import evaluate
+from schedulog.runtimes.memory import allocate
 
 Array = NDArray[Any]
 
@@ -78,6 +79,14 @@ def run(nodes: Sequence[Node], device: str | None) -> dict[Node, Array]:
     graph = graph_of(nodes)
     values = schedule(graph, options={"copy_on_hazard": 1}).execute({}, device)
     return {n: values[name] for n, name in zip(nodes, graph.outputs, strict=True)}
+
+
+def perform(n: Node) -> None:
+    """Run a node for what it does to memory; its value is not fetched. Raises what scheduling and running raise."""
+    from schedulog.run import schedule
+
+    made = schedule(graph_of([n]))
+    made.load().run(allocate(made.schedule, {}), made.schedule.variables)
 
 
 def _is_plain(n: Node) -> bool:

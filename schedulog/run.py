@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from schedulog.errors import UsageError
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.node import Node
-from schedulog.runtimes import default_device, open_device
+from schedulog.runtimes import default_device
 from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
+from schedulog.runtimes.mixed import load_schedule
 from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
@@ -116,10 +117,13 @@ class Run:
         return tuple(ScheduleItem.of(kernel) for kernel in self.kernels)
 
     def load(self, device: str | None = None) -> DeviceProgram:
-        """The schedule made ready for a device (compiled where it compiles), once per device. Raises DeviceError."""
+        """The schedule made ready to run, with `device` for what names none; compiled once per device.
+
+        A kernel of which the graph says where it runs ("c:1") runs there. Raises CodegenError, DeviceError.
+        """
         name = device or default_device()
         if name not in self._loaded:
-            self._loaded[name] = open_device(name).load(self.schedule)
+            self._loaded[name] = load_schedule(self.schedule, name)
         return self._loaded[name]
 
     def execute(

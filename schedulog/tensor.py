@@ -10,8 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from schedulog import numeric
+from schedulog.device_of import (
+    filed,
+    in_file,
+    known_device,
+    memory_device,
+    moved,
+    refuse_file,
+    shown_device,
+)
 from schedulog.errors import GraphError
 from schedulog.facts import build, compose
+from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import DType
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
@@ -40,9 +50,12 @@ class Tensor(Operators):
     node: Node
     owner: bool
 
-    def __init__(self, data: ArrayLike, dtype: DTypeLike | DType | None = None) -> None:
+    def __init__(
+        self, data: ArrayLike, dtype: DTypeLike | DType | None = None, device: str = "default"
+    ) -> None:
+        place = memory_device(device)
         self.owner = True
-        self.node = placed("array", lambda label: stored(data, dtype, label))
+        self.node = placed("array", lambda label: stored(data, dtype, label, place))
 
     @classmethod
     def of(cls, node: Node) -> Tensor:
@@ -60,6 +73,27 @@ class Tensor(Operators):
     def dtype(self) -> np.dtype[Any]:
         """The element type, as numpy's."""
         return self.node.dtype.to_numpy()
+
+    @property
+    def device(self) -> str:
+        """Where the value is, or will be computed: "c", "c:1", "disk:/path", or "default", that of the schedule."""
+        return shown_device(self.node.device)
+
+    def to(self, device: str) -> Tensor:
+        """The value on another device ("c:1", "default"); of a view of a file only the bytes it shows are read.
+
+        On "disk:/path" it is written to a new file, now. Raises DeviceError: SL500 no such device, SL546 the file exists.
+        """
+        place = known_device(device)
+        if place == self.node.device:
+            return self
+        if is_file(place):
+            return Tensor.of(placed("to", lambda label: filed(self.node, place, label)))
+        return self._unary("to", lambda n, label: moved(n, place, label))
+
+    def clone(self) -> Tensor:
+        """A copy of the value in memory of its own, on the same device."""
+        return self._unary("clone", lambda n, label: build.copy(n, n.device, True, label))
 
     @property
     def ndim(self) -> int:
@@ -88,9 +122,10 @@ class Tensor(Operators):
     def realize(self, *others: Tensor, device: str | None = None) -> Tensor:
         """Compute the value now, with those of `others` in one schedule, and keep it; the tensor itself.
 
-        Raises ScheduleError, CodegenError, DeviceError.
+        What is in a file stays there, unread. Raises ScheduleError, CodegenError, DeviceError.
         """
-        lazy = [t for t in (self, *others) if not t.owner or t.node.base.op is not Op.BUFFER]
+        tensors = [t for t in (self, *others) if not in_file(t.node)]
+        lazy = [t for t in tensors if not t.owner or t.node.base.op is not Op.BUFFER]
         if lazy:
             compute(lazy, device=device)
         return self
@@ -103,12 +138,14 @@ class Tensor(Operators):
                 memory = memory.src[0]
             self.node = build.buffer(memory.arg, self.shape)
         else:
-            self.node = build.array(value, device=self.node.device or "c")
+            self.node = build.array(value, device=self.node.device)
         self.owner = True
         PENDING.discard(self)
 
     def numpy(self) -> NDArray[Any]:
         """The value as a numpy array of its own."""
+        if in_file(self.node):
+            return self.to("default").numpy()
         return np.array(self.realize().node.base.arg.array.reshape(self.shape))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -232,6 +269,10 @@ class Tensor(Operators):
 
     cast = astype
 
+    def bitcast(self, dtype: DTypeLike | DType) -> Tensor:
+        """The same bits as another dtype, of the same width except in a file, where nothing is read for it."""
+        return self._unary("bitcast", lambda n, label: build.bitcast(n, kind_of(dtype), label))
+
     def contiguous(self) -> Tensor:
         """The same value, stored when it is computed rather than recomputed by each reader."""
         return self._unary("contiguous", build.contiguous)
@@ -239,6 +280,7 @@ class Tensor(Operators):
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part of the tensor's memory, now. Lazy tensors that read it are computed before."""
 
+        refuse_file(self.node)
         memory = self.realize().node
 
         def make(label: str) -> Node:
@@ -256,6 +298,7 @@ class Tensor(Operators):
 
         An earlier assign to it that still waits is done first, so that no schedule holds two contents of one memory.
         """
+        refuse_file(self.node)
         self.realize()
 
         def make(label: str) -> Node:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.ops import Op
-from schedulog.runtimes import devices, open_device
+from schedulog.runtimes import devices
 from schedulog.runtimes.evaluate import reference, reference_memory
 from schedulog.runtimes.memory import allocate, fetch
+from schedulog.runtimes.mixed import load_schedule
 from schedulog.scheduler.kernels import Schedule
 
 Array = NDArray[Any]
@@ -25,8 +26,8 @@ _TOLERANCE: Final[Mapping[str, float]] = MappingProxyType(
 
 
 def computing_devices() -> list[str]:
-    """The devices that can run here; the one that only counts launches is left out."""
-    return [name for name, missing in devices().items() if missing is None and name != "null"]
+    """The devices that can run here; those that only count launches or hold values are left out."""
+    return [name for name, missing in devices().items() if missing is None and name not in ("null", "disk")]
 
 
 def differences(schedule: Schedule) -> dict[str, str]:
@@ -50,7 +51,7 @@ def difference(schedule: Schedule, device: str, seed: int = 0) -> str:
     wanted_memory = reference_memory(graph, inputs)
     kept = {memory: memory.array.copy() for memory in graph.buffers if memory.array is not None}
     arrays = allocate(schedule, inputs)
-    open_device(device).load(schedule).run(arrays, schedule.variables)
+    load_schedule(schedule, device).run(arrays, schedule.variables)
     try:
         return _first_difference(schedule, arrays, wanted, wanted_memory)
     finally:

@@ -17,20 +17,25 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from devices_of_records import Hosts, device_count, runs_on_devices
 from numpy.typing import NDArray
 from simplified import difference, result_difference, simplified_stage
 
 from schedulog.errors import ScheduleError, SchedulogError
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.build import view
+from schedulog.facts.device_name import is_file
 from schedulog.facts.graph import Graph
 from schedulog.facts.ops import Op
 from schedulog.facts.record import Recorded, read_record
+from schedulog.facts.view import ViewStack
 from schedulog.run import schedule
 from schedulog.runtimes.evaluate import evaluate, reference, reference_memory
+from schedulog.runtimes.files import whole_file
 from schedulog.runtimes.memory import allocate, fetch
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.load import load_program
@@ -53,6 +58,7 @@ class Outcome:
     recorded_seconds: float = 0.0
     executed: bool = False
     executed_equal: bool = False
+    devices: int = 1
 
 
 @cache
@@ -123,7 +129,11 @@ def _note(outcome: Outcome, what: str, derived: set[Any], recorded: set[Any]) ->
         outcome.differences.append((what, text))
 
 
-_ERRORS = {"cycle detected": "SL310", "self operand of augmented assign": "SL313", "UOp verification failed": "SL322"}
+_ERRORS = {
+    "cycle detected": "SL310",
+    "self operand of augmented assign": "SL313",
+    "UOp verification failed": "SL322",
+}
 """What the recorded scheduler says of a graph that it refuses, and the code of the same refusal here."""
 
 
@@ -235,11 +245,24 @@ def execute(outcome: Outcome, record: Mapping[str, Any], job: Job) -> None:
     if not _executable(graph) or _work(graph) > job.work:
         return
     outcome.executed = True
+    outcome.devices = device_count(graph)
+    with TemporaryDirectory() as folder:
+        hosts = Hosts(Path(folder), job.device)
+        problem = _executed(hosts.graph(original), hosts.graph(graph), hosts, record, job)
+    outcome.executed_equal = not problem
+    if problem:
+        outcome.differences.append(("executed", problem))
+
+
+def _executed(original: Graph, graph: Graph, hosts: Hosts, record: Mapping[str, Any], job: Job) -> str:
+    """What differs from the reference of `original` when `graph` is run, "" for nothing."""
     random = np.random.default_rng(0)
     most = (
         1 if any(n.dtype.kind == "bool" and n.op in (Op.BITCAST, Op.BUFFER_VIEW) for n in graph.nodes) else 99
     )
     inputs = {name: _contents(memory, random, most) for name, memory in graph.inputs.items()}
+    hosts.write_files(lambda memory: _contents(memory, random, most))
+    wanted = reference(original, inputs), reference_memory(original, inputs)
     try:
         run = schedule(
             graph, options={**{k: int(v) for k, v in record["flags"].items()}, "copy_on_hazard": 1}
@@ -247,12 +270,9 @@ def execute(outcome: Outcome, record: Mapping[str, Any], job: Job) -> None:
         given = {name: array.copy() for name, array in inputs.items()}
         memory = allocate(run.schedule, given)
         run.load(job.device).run(memory, run.schedule.variables)
-        problem = _result_difference(original, run.schedule, memory, inputs)
+        return _result_difference(run.schedule, memory, *wanted)
     except SchedulogError as error:
-        problem = str(error)
-    outcome.executed_equal = not problem
-    if problem:
-        outcome.differences.append(("executed", problem))
+        return str(error)
 
 
 def _stages(record: Mapping[str, Any], origin: str) -> tuple[Graph, Graph]:
@@ -264,11 +284,11 @@ def _stages(record: Mapping[str, Any], origin: str) -> tuple[Graph, Graph]:
 
 
 def _executable(graph: Graph) -> bool:
-    """Single device, no symbolic sizes, no image types; disk files are another device."""
-    devices = {n.device for n in graph.nodes if n.device} - {"NPY", "PYTHON"}
+    """No symbolic sizes, no image types, nothing computed on disk."""
     plain = all(isinstance(s, int) for n in graph.nodes for s in n.shape)
     bound = any(n.op is Op.BIND or (n.op is Op.VIEW and n.arg.variables()) for n in graph.nodes)
-    return len(devices) <= 1 and plain and not bound and all(n.dtype.image is None for n in graph.nodes)
+    plain = plain and runs_on_devices(graph)
+    return plain and not bound and all(n.dtype.image is None for n in graph.nodes)
 
 
 def _work(graph: Graph) -> int:
@@ -289,18 +309,25 @@ def _contents(memory: Buffer, random: np.random.Generator, most: int) -> NDArray
 
 
 def _result_difference(
-    graph: Graph, scheduled: Schedule, memory: list[NDArray[Any]], inputs: Mapping[str, NDArray[Any]]
+    scheduled: Schedule,
+    memory: list[NDArray[Any]],
+    wanted: Mapping[str, NDArray[Any]],
+    wanted_memory: Mapping[Buffer, NDArray[Any]],
 ) -> str:
-    wanted, wanted_memory = reference(graph, inputs), reference_memory(graph, inputs)
     found = fetch(scheduled, memory)
     for name, value in wanted.items():
-        requested = scheduled.graph.sink.src[graph.outputs.index(name)]
+        requested = scheduled.graph.sink.src[scheduled.graph.outputs.index(name)]
         if requested.base.op is Op.BUFFER:
             continue  # a plain view follows its memory, which is compared below
         if not close(found[name], value):
             return f"{name} differs: {_worst(found[name], value)}"
-    for buffer, array in zip(scheduled.buffers, memory, strict=True):
-        if buffer in wanted_memory and not close(array, wanted_memory[buffer]):
+    for buffer, held in zip(scheduled.buffers, memory, strict=True):
+        if buffer not in wanted_memory:
+            continue
+        array = held
+        if is_file(buffer.device):
+            array = whole_file(buffer).read(ViewStack.of_shape((buffer.size,)), {})
+        if not close(array, wanted_memory[buffer]):
             return f"memory {buffer.name} differs: {_worst(array, wanted_memory[buffer])}"
     return ""
 
@@ -364,6 +391,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         **equal,
         "executed": sum(o.executed for o in outcomes),
         "executed_equal": sum(o.executed_equal for o in outcomes),
+        "executed_on_several": sum(o.executed_equal and o.devices > 1 for o in outcomes),
         "order_valid": sum(o.order_valid for o in outcomes),
         "order_compared": sum(o.order_compared for o in outcomes),
         "seconds": round(sum(o.seconds for o in outcomes), 3),

@@ -1,0 +1,31 @@
+"""What the name of a device says: which kind of device, which one of its kind, which file."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFAULT: Final = ""
+"""The device of what names none: the one a schedule is run on."""
+
+_DISK: Final = "disk"
+
+
+def parts(device: str) -> tuple[str, str]:
+    """Kind and instance: "c:1" is ("c", "1"). The first of a kind needs no number: "c:0" is ("c", "")."""
+    kind, _, instance = device.partition(":")
+    return kind.lower(), "" if instance == "0" else instance
+
+
+def is_file(device: str) -> bool:
+    """Whether the device is a file ("disk:/path/to/it")."""
+    return parts(device)[0] == _DISK
+
+
+def file_path(device: str) -> str:
+    """The path in the name of a file's device, "" if it has none."""
+    return device.partition(":")[2]
+
+
+def file_device(path: str) -> str:
+    """The device that is the file at `path`."""
+    return f"{_DISK}:{path}"
