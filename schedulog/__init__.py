@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from schedulog.capturing import capture
     from schedulog.errors import SchedulogError
     from schedulog.facts.graph import Graph
     from schedulog.graph_file import load
@@ -29,6 +30,7 @@ __all__ = [
     "SchedulogError",
     "Tensor",
     "__version__",
+    "capture",
     "load",
     "load_safetensors",
     "open_file",
@@ -41,6 +43,7 @@ _HOMES = {
     "Run": "schedulog.run",
     "SchedulogError": "schedulog.errors",
     "Tensor": "schedulog.tensor",
+    "capture": "schedulog.capturing",
     "load": "schedulog.graph_file",
     "load_safetensors": "schedulog.tensor_files",
     "open_file": "schedulog.tensor_files",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from schedulog.capturing import destination, keep
 from schedulog.errors import UsageError
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.node import Node
@@ -24,6 +25,7 @@ from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.record.database import memory_database, save
+from schedulog.scheduler.record.outcome import attempt
 from schedulog.scheduler.record.queries import ask
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
@@ -38,19 +40,24 @@ def schedule(
     engine: str = "sqlite",
     options: Mapping[str, int] | None = None,
     disable: Sequence[str] = (),
+    capture: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Schedule a graph (or the nodes whose values are wanted) under a rule set.
 
     `rules` names packs, rule files or folders of them (`core` is always loaded); `engine` is "sqlite", "pydatalog" or
-    "clingo"; `options` are facts `option(name, value)` for the rules; `disable` leaves out rules by id.
+    "clingo"; `options` are facts `option(name, value)` for the rules; `disable` leaves out rules by id. `capture` is a
+    database to which the call is added, whatever comes of it (else see `schedulog.capture`).
 
     Raises RuleError for wrong rules, ScheduleError where they give no schedule, UsageError for an unknown engine.
     """
     graph = _graph(what)
     packs = (rules,) if isinstance(rules, (str, Path)) else tuple(rules)
     scheduler = _scheduler(packs, engine, tuple(disable))
-    decisions = scheduler.decide(graph, options)
-    return Run(scheduler.program, engine, dict(options or {}), decisions, scheduler.schedule(decisions))
+    made, path = attempt(scheduler, graph, options or {}), destination(capture)
+    if path is not None:
+        keep(path, graph, (packs, disable), scheduler, options or {}, made)
+    decisions, kernels = made.result()
+    return Run(scheduler.program, engine, dict(options or {}), decisions, kernels)
 
 
 def _graph(what: Graph | Node | Sequence[Node]) -> Graph:

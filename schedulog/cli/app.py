@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from schedulog.cli.listing import devices_command, rules_command
+from schedulog.cli.replay import replay_command
 from schedulog.cli.run import run_command
 from schedulog.cli.sql import sql_command
 from schedulog.cli.why import why_command
@@ -40,5 +41,6 @@ def _options(
 app.command("run")(run_command)
 app.command("sql")(sql_command)
 app.command("why")(why_command)
+app.command("replay")(replay_command)
 app.command("devices")(devices_command)
 app.command("rules")(rules_command)

@@ -1,0 +1,101 @@
+"""A captured call scheduled again, with today's rules or others, and compared with what came of it then.
+
+What the caller gave (graph, options, rule files) is taken as it was captured, what belongs to schedulog (its packs, its code)
+as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from schedulog.errors import SchedulogError
+from schedulog.facts.graph import Graph
+from schedulog.facts.json_format import read_graph
+from schedulog.scheduler.compare import Cause, Difference, compare
+from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.record.capture import Capture, GivenRules
+from schedulog.scheduler.record.outcome import Attempt, attempt, outcome_of
+from schedulog.scheduler.record.program_text import read_program
+from schedulog.scheduler.schedule import Scheduler
+from schedulog.scheduler.why.cause import causes_of
+
+UNTRACED: Final = Cause("untraced")
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """What replaces what was captured: other rules, another engine, options on top of the captured ones."""
+
+    program: Program | None = None
+    engine: str | None = None
+    options: Mapping[str, int] = field(default_factory=dict)
+
+
+def rules_today(given: GivenRules) -> Program:
+    """The rules a caller gave, with the packs of today. Raises RuleError where they are no rule set any more."""
+    return load_program(given.packs, extra=given.files, disable=given.disable)
+
+
+class Replay:
+    """Schedules captured calls again. Rule sets are compiled once."""
+
+    def __init__(self, instead: Instead) -> None:
+        self._instead = instead
+        self._schedulers: dict[object, Scheduler] = {}
+
+    def __call__(self, call: Capture) -> Difference:
+        """What differs today, with causes.
+
+        Raises RuleError or GraphError for a call whose rules or graph cannot be read any more, UsageError for its engine.
+        """
+        graph = read_graph(call.graph, f"graph of call {call.number}")
+        scheduler = self._today(call)
+        made = attempt(scheduler, graph, {**call.options, **self._instead.options})
+        found = compare(call.outcome, outcome_of(made))
+        return found if found.same else self._explained(found, call, graph, scheduler, made)
+
+    def _today(self, call: Capture) -> Scheduler:
+        engine = self._instead.engine or call.engine
+        program = self._instead.program
+        if program is not None:
+            return self._scheduler(("instead", engine), engine, lambda: program)
+        return self._scheduler((call.given, engine), engine, lambda: rules_today(call.given))
+
+    def _scheduler(self, key: object, engine: str, program: Callable[[], Program]) -> Scheduler:
+        if key not in self._schedulers:
+            self._schedulers[key] = Scheduler(program(), engine)
+        return self._schedulers[key]
+
+    def _explained(
+        self, found: Difference, call: Capture, graph: Graph, scheduler: Scheduler, made: Attempt
+    ) -> Difference:
+        """The difference with causes: those in the rules and options, as far as today's code decides as it did then."""
+        rest = (
+            Cause("engine", scheduler.engine)
+            if scheduler.engine != call.engine
+            else Cause("code", "schedulog")
+        )
+        options = {**call.options, **self._instead.options}
+        if scheduler.program.sha == call.rules_sha and options == dict(call.options):
+            return found.explained({}, rest)
+        then = self._then(call, graph)
+        if then is None or then.decisions is None or made.decisions is None:
+            return found.explained({}, UNTRACED)
+        causes = dict(causes_of(then.decisions, made.decisions, found.decisions))
+        drifted = {change.atom for change in compare(call.outcome, outcome_of(then)).decisions}
+        causes.update((atom, (rest,)) for atom in drifted)
+        return found.explained(causes, UNTRACED)
+
+    def _then(self, call: Capture, graph: Graph) -> Attempt | None:
+        """The captured call with its own rules, on today's code; None if it does not know those any more."""
+        engine = self._instead.engine or call.engine
+        try:
+            scheduler = self._scheduler(
+                (call.rules_sha, engine), engine, lambda: read_program(call.program, call.rules_sha, {})
+            )
+        except SchedulogError:
+            return None
+        return attempt(scheduler, graph, call.options)
