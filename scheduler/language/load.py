@@ -20,6 +20,14 @@ from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """What there is to say about a rule set: all errors and warnings in order, and the program if there is no error."""
+
+    findings: tuple[RuleError, ...]
+    program: Program | None
+
+
+@dataclass(frozen=True, slots=True)
 class RuleFile:
     """A rule file as text; its rules belong to `pack` unless the text names another."""
 
@@ -43,12 +51,35 @@ def load_program(
     Raises RuleError with every mistake of all files: the first one itself, the rest in `others`.
     """
     errors: list[RuleError] = []
-    files = _read_all(packs, errors)
+    files = _parsed(packs, extra, errors)
+    return link(files, disable=disable, errors=errors)
+
+
+def examine(packs: Sequence[str | Path], *, extra: Sequence[tuple[str, str] | RuleFile] = ()) -> Examined:
+    """Read and check rule packs as `load_program` does, and return all findings instead of raising the errors."""
+    errors: list[RuleError] = []
+    files = _parsed(packs, extra, errors)
+    merged, mistakes, warnings = _checked(files, errors)
+    program = None if mistakes else _program(merged, frozenset(), tuple(ordered(warnings)))
+    return Examined(tuple(ordered([*mistakes, *warnings])), program)
+
+
+def _parsed(
+    packs: Sequence[str | Path], extra: Sequence[tuple[str, str] | RuleFile], errors: list[RuleError]
+) -> list[ParsedFile]:
     given = [
         part if isinstance(part, RuleFile) else RuleFile(part[0], pack_of(part[0]), part[1]) for part in extra
     ]
-    files += [parse_text(file.text, file.name, file.pack) for file in given]
-    return link(files, disable=disable, errors=errors)
+    return _read_all(packs, errors) + [parse_text(file.text, file.name, file.pack) for file in given]
+
+
+def _checked(
+    files: Sequence[ParsedFile], errors: Sequence[RuleError]
+) -> tuple[RuleSet, list[RuleError], list[RuleError]]:
+    """The files put together, with the errors (those met on the way among them) and the warnings."""
+    merged, found = merge(files)
+    mistakes, warnings = check(merged)
+    return merged, [*errors, *_missing_packs(files), *found, *mistakes], warnings
 
 
 def link(
@@ -58,10 +89,8 @@ def link(
 
     Raises RuleError as `load_program` does.
     """
-    merged, found = merge(files)
-    mistakes, warnings = check(merged)
-    absent = [*errors, *_missing_packs(files)]
-    raise_all([*absent, *found, *mistakes])
+    merged, mistakes, warnings = _checked(files, errors)
+    raise_all(mistakes)
     dropped = _ids_to_drop(merged.infos, disable)
     return _program(merged, dropped, tuple(ordered(warnings)))
 
@@ -117,10 +146,15 @@ def _missing_packs(files: Sequence[ParsedFile]) -> Iterator[RuleError]:
     present = {parsed.pack for parsed in files} | {"core"}
     for parsed in files:
         for wanted, place in parsed.requires:
-            name = re.split(r"[\s<>=!~]", wanted, maxsplit=1)[0]
+            name = _pack_wanted(wanted)
             if name not in present:
                 help = nearest(name, pack_names()) or f"load it too: --pack {name}"
                 yield RuleError("SL108", f"the pack `{name}` is not loaded", where=place, help=help)
+
+
+def _pack_wanted(requirement: str) -> str:
+    """The pack in `requires: core>=0.3`."""
+    return re.split(r"[\s<>=!~]", requirement, maxsplit=1)[0]
 
 
 @cache
@@ -153,6 +187,13 @@ def rule_files(packs: Sequence[str | Path]) -> tuple[RuleFile, ...]:
     found = _read_paths(_paths(packs), errors)
     raise_all(errors)
     return tuple(found)
+
+
+def with_required(packs: Sequence[str | Path]) -> tuple[str | Path, ...]:
+    """`packs`, and the packs coming with schedulog that the files at paths among them ask for (`%! requires:`)."""
+    read = _read_paths(_paths(packs), [])
+    asked = [_pack_wanted(wanted) for f in read for wanted, _ in parse_text(f.text, f.name, f.pack).requires]
+    return (*packs, *sorted((set(asked) & set(pack_names())) - {"core", *pack_names_of(packs)}))
 
 
 def pack_names_of(packs: Sequence[str | Path]) -> tuple[str, ...]:
