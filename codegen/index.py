@@ -14,6 +14,8 @@ from schedulog.facts.symbolic import (
     equal,
     less,
     lower_bound,
+    quotient,
+    remainder,
     substitute,
     upper_bound,
     variables,
@@ -106,8 +108,11 @@ def unravel(offset: Size, shape: Sequence[Size]) -> list[Size]:
     """The row-major indices of element `offset` of `shape`."""
     indices: list[Size] = []
     for size in reversed(shape):
-        indices.append(0 if size == 1 else offset % size if len(indices) < len(shape) - 1 else offset)
-        offset = offset if size == 1 else offset // size
+        if len(indices) == len(shape) - 1:
+            indices.append(0 if size == 1 else offset)
+            break
+        indices.append(remainder(offset, size))
+        offset = quotient(offset, size)
     return indices[::-1]
 
 
@@ -144,6 +149,9 @@ def _atom_text(atom: Atom, of: Callable[[Size], str]) -> str:
         return f"({of(atom.left)} < {of(atom.right)})"
     assert isinstance(atom, FloorDiv | Modulo)
     numerator, denominator = of(atom.numerator), of(atom.denominator)
+    if lower_bound(atom.denominator) < 1:
+        # A size of 0: what is divided by it belongs to no element, but may be computed before the loop that runs 0 times.
+        denominator = f"larger({denominator}, 1)"
     if lower_bound(atom.numerator) < 0:
         return f"floor_{'div' if isinstance(atom, FloorDiv) else 'mod'}({numerator}, {denominator})"
     sign = "/" if isinstance(atom, FloorDiv) else "%"

@@ -6,6 +6,7 @@ Shared by the front ends. Values pass exactly: a concatenation or a gather keeps
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -28,7 +29,8 @@ from schedulog.facts.build import (
 from schedulog.facts.dtype import DType, bool_, int64
 from schedulog.facts.node import ConstArg, Node, ReduceOp, Shape, node
 from schedulog.facts.ops import Op
-from schedulog.facts.symbolic import Size, equal
+from schedulog.facts.size_value import size_value
+from schedulog.facts.symbolic import Size, equal, prod
 from schedulog.facts.view import View, ViewStack
 
 
@@ -198,19 +200,39 @@ def _known(size: Size) -> int:
     )
 
 
-def select(source: Node, ranges: Sequence[range], label: str = "") -> Node:
-    """The elements at the positions of `ranges`, one range per axis; every position lies inside its axis."""
-    shape = tuple(len(r) for r in ranges)
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Positions on an axis: `size` of them from `begin` on, `step` apart."""
+
+    begin: Size
+    step: int
+    size: Size
+
+    @staticmethod
+    def of(positions: range) -> Window:
+        """The positions of a Python range."""
+        return Window(positions.start, positions.step, len(positions))
+
+    @property
+    def ends(self) -> tuple[Size, Size]:
+        """From the least position up to, not including, the one after the greatest."""
+        last = self.begin + (self.size - 1) * self.step
+        return (self.begin, last + 1) if self.step > 0 else (last, self.begin + 1)
+
+
+def select(source: Node, positions: Sequence[range | Window], label: str = "") -> Node:
+    """The elements at `positions`, one range or window per axis; every position lies inside its axis."""
+    windows = [p if isinstance(p, Window) else Window.of(p) for p in positions]
+    shape = tuple(window.size for window in windows)
     if 0 in shape or 0 in source.shape:
         return const(0, source.dtype, shape, source.device, label)
-    if all(r.step == 1 for r in ranges):
-        return shrink(source, [(r.start, r.stop) for r in ranges], label)
-    if all(abs(r.step) == 1 for r in ranges):
-        window = shrink(source, [(min(r[0], r[-1]), max(r[0], r[-1]) + 1) for r in ranges], label)
-        return flip(window, [r.step < 0 for r in ranges], label)
+    if all(abs(window.step) == 1 for window in windows):
+        part = shrink(source, [window.ends for window in windows], label)
+        backwards = [window.step < 0 for window in windows]
+        return flip(part, backwards, label) if any(backwards) else part
     strides = row_major(source.shape)
-    offset = sum((r[0] * stride for r, stride in zip(ranges, strides, strict=True)), start=0)
-    steps = tuple(r.step * stride for r, stride in zip(ranges, strides, strict=True))
+    offset = sum((w.begin * stride for w, stride in zip(windows, strides, strict=True)), start=0)
+    steps = tuple(w.step * stride for w, stride in zip(windows, strides, strict=True))
     return view(source, ViewStack((View.create(shape, steps, offset),)), label)
 
 
@@ -243,14 +265,13 @@ def reduced(
 def mean(source: Node, axes: Sequence[int], keepdims: bool = False, label: str = "") -> Node:
     """The mean over `axes` of a float value: its sum divided by the count, NaN over nothing.
 
-    Raises GraphError: SL213 a symbolic size, SL215 no such axis.
+    Raises GraphError: SL215 no such axis.
     """
-    chosen = {axis_index(axis, len(source.shape)) for axis in axes}
-    count = 1
-    for axis in chosen:
-        count *= _known(source.shape[axis])
+    count = prod(source.shape[axis_index(axis, len(source.shape))] for axis in dict.fromkeys(axes))
     total = reduced("ADD", source, axes, keepdims, label)
-    return alu(Op.FDIV, total, full_like(total, count), label=label)
+    if isinstance(count, int):
+        return alu(Op.FDIV, total, full_like(total, count), label=label)
+    return binary(Op.FDIV, total, cast(size_value(count), total.dtype), label)
 
 
 def softmax(source: Node, axis: int, label: str = "") -> Node:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from schedulog.errors import GraphError
 from schedulog.facts.integers.compare import equal, less, maximum, minimum, surely_equal
+from schedulog.facts.integers.divide import quotient, remainder
 from schedulog.facts.integers.expr import (
     Atom,
     Expr,
@@ -43,6 +44,8 @@ __all__ = [
     "minimum",
     "parse_record",
     "prod",
+    "quotient",
+    "remainder",
     "render",
     "substitute",
     "surely_equal",
@@ -128,9 +131,9 @@ def _remade(atom: Atom, children: tuple[Size, ...]) -> Size:
     left, right = children
     match atom:
         case FloorDiv():
-            return left // right
+            return quotient(left, right)
         case Modulo():
-            return left % right
+            return remainder(left, right)
         case _:
             return less(left, right)
 

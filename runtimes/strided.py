@@ -69,11 +69,23 @@ class Look:
             result[tuple(slice(b, e) for b, e in self.mask)] = inside._strided(flat)
         return result
 
+    def within(self, size: int) -> bool:
+        """Whether all that is read lies in a flat array of `size` elements."""
+        inside = self if self.mask is None else self.window(self.mask)
+        if any(length <= 0 for length in inside.shape):
+            return True
+        first, last = inside._reach()
+        return first >= 0 and last < size
+
+    def _reach(self) -> tuple[int, int]:
+        """The first and the last element that the strides touch."""
+        reach = [(size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)]
+        return self.offset + sum(r for r in reach if r < 0), self.offset + sum(r for r in reach if r > 0)
+
     def _strided(self, flat: Array) -> Array:
         if 0 in self.shape:
             return np.zeros(self.shape, flat.dtype)
-        reach = [(size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)]
-        first, last = (self.offset + sum(r for r in reach if r * sign > 0) for sign in (-1, 1))
+        first, last = self._reach()
         if first < 0 or last >= flat.size:
             raise DeviceError(
                 "SL521", f"a view touches elements {first} to {last} of {flat.size}", where=str(self)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from schedulog.capturing import capture
     from schedulog.errors import SchedulogError
     from schedulog.facts.graph import Graph
+    from schedulog.facts.symbolic import Variable
     from schedulog.graph_file import load
     from schedulog.run import Run, schedule
     from schedulog.tensor import Tensor
@@ -29,6 +30,7 @@ __all__ = [
     "Run",
     "SchedulogError",
     "Tensor",
+    "Variable",
     "__version__",
     "capture",
     "load",
@@ -43,6 +45,7 @@ _HOMES = {
     "Run": "schedulog.run",
     "SchedulogError": "schedulog.errors",
     "Tensor": "schedulog.tensor",
+    "Variable": "schedulog.facts.symbolic",
     "capture": "schedulog.capturing",
     "load": "schedulog.graph_file",
     "load_safetensors": "schedulog.tensor_files",

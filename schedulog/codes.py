@@ -102,6 +102,14 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL263": "a record that is not one",
         "SL264": "a choice that this kind of graph file does not have",
         "SL533": "an input file that cannot be read",
+        # Scheduling and symbolic sizes.
+        "SL310": "a kernel that needs both the old and the new content of a buffer",
+        "SL311": "kernels that wait for each other",
+        "SL312": "a variable with two values in one call",
+        "SL313": "an assign that reads its own target out of order",
+        "SL314": "a kernel that sees values through too many views",
+        "SL511": "a variable without a value, or outside its bounds",
+        "SL512": "a value of a variable for which a view would leave its memory",
         # Run databases.
         "SL601": "a database that does not exist",
         "SL602": "a file that is no whole database of runs",

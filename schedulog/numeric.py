@@ -14,8 +14,10 @@ from schedulog.facts.build import alu, cast, const
 from schedulog.facts.dtype import DType, bool_, float32, float64, from_numpy, int64, uint64
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
+from schedulog.facts.size_value import size_value
+from schedulog.facts.symbolic import Expr
 
-Operand = Node | bool | int | float
+Operand = Node | bool | int | float | Expr
 Lowering = Callable[[Node, Node, str], Node]
 
 
@@ -38,6 +40,8 @@ def promoted(ufunc: np.ufunc, operands: Sequence[Operand]) -> list[Node]:
 def _type_of(x: Operand) -> Any:
     if isinstance(x, Node):
         return x.dtype.to_numpy()
+    if isinstance(x, Expr):
+        return int
     return np.dtype(np.bool_) if isinstance(x, bool) else type(x)
 
 
@@ -45,7 +49,9 @@ def converted(x: Operand, kind: DType, device: str) -> Node:
     """The operand in a dtype. Raises GraphError (SL216): a Python number does not fit it."""
     if isinstance(x, Node):
         return cast(x, kind)
-    if not fits(x, kind):
+    if isinstance(x, Expr) and fits(x.min, kind) and fits(x.max, kind):
+        return cast(size_value(x), kind)
+    if isinstance(x, Expr) or not fits(x, kind):
         raise GraphError("SL216", f"{x} does not fit {kind}", help="cast the tensor to a wider type first")
     return const(x, kind, (), device)
 
@@ -267,7 +273,7 @@ def softmax(x: Node, axis: int, label: str) -> Node:
 
 def common(operands: Sequence[Operand]) -> list[Node]:
     """The operands in the one dtype numpy gives their combination. Raises GraphError (SL212, SL216)."""
-    given = [x.dtype.to_numpy() if isinstance(x, Node) else x for x in operands]
+    given = [x.dtype.to_numpy() if isinstance(x, Node) else 0 if isinstance(x, Expr) else x for x in operands]
     try:
         kind = from_numpy(np.result_type(*given))
     except TypeError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -14,15 +13,19 @@ from schedulog.errors import GraphError
 from schedulog.facts import build, compose
 from schedulog.facts.dtype import DType, float64, from_numpy, named
 from schedulog.facts.node import Node, Shape
+from schedulog.facts.symbolic import Expr, Size, equal, lower_bound, prod
 from schedulog.numeric import Operand, converted
 
 
 def operand(x: Any) -> Operand:
-    """A tensor's node, a Python number as it is, or an array as a node. Raises GraphError (SL202, SL219)."""
+    """A tensor's node, a Python number or symbolic size as it is, or an array as a node.
+
+    Raises GraphError (SL202, SL219).
+    """
     node = getattr(x, "node", None)
     if isinstance(node, Node):
         return node
-    return x if type(x) in (bool, int, float) else stored(x, None)
+    return x if type(x) in (bool, int, float) or isinstance(x, Expr) else stored(x, None)
 
 
 def stored(data: Any, dtype: DTypeLike | DType | None, label: str = "", device: str = "") -> Node:
@@ -51,11 +54,13 @@ def kind_of(dtype: DTypeLike | DType) -> DType:
         return named(str(dtype))
 
 
-def axes_of(axis: int | Sequence[int] | None, n: Node) -> tuple[int, ...]:
+def axes_of(axis: int | Sequence[Size] | None, n: Node) -> tuple[int, ...]:
     """Axes counted from the left; None means all. Raises GraphError (SL215): no such axis, or one twice."""
     rank = len(n.shape)
     if axis is None:
         return tuple(range(rank))
+    if isinstance(axis, Sequence) and any(isinstance(a, Expr) for a in axis):
+        raise GraphError("SL215", f"axes {list(axis)}", reason="which axes are meant cannot be symbolic")
     chosen = tuple(
         compose.axis_index(operator.index(a), rank) for a in np.atleast_1d(np.asarray(axis, np.int64))
     )
@@ -64,19 +69,24 @@ def axes_of(axis: int | Sequence[int] | None, n: Node) -> tuple[int, ...]:
     return chosen
 
 
-def flat(sizes: Sequence[Any]) -> tuple[int, ...]:
+def flat(sizes: Sequence[Any]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` both mean (2, 3)."""
-    inner = sizes[0] if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
-    return tuple(operator.index(size) for size in inner)
+    one = len(sizes) == 1 and (isinstance(sizes[0], Expr) or hasattr(sizes[0], "__index__"))
+    inner = sizes[0] if len(sizes) == 1 and not one else sizes
+    return tuple(size if isinstance(size, Expr) else operator.index(size) for size in inner)
 
 
-def whole_shape(shape: Sequence[int], n: Node) -> Shape:
-    """The shape with its one -1 replaced by what is left. Raises GraphError (SL221): that is not a whole number."""
-    sizes, known = list(shape), math.prod(s for s in shape if s != -1)
-    if sizes.count(-1) == 1 and known > 0 and n.size % known == 0:
-        sizes[sizes.index(-1)] = n.size // known
-    if any(size < 0 for size in sizes):
-        raise GraphError("SL221", f"cannot reshape {list(n.shape)} to {list(shape)}")
+def whole_shape(shape: Shape, n: Node) -> Shape:
+    """The shape with its one -1 replaced by what is left.
+
+    Raises GraphError (SL221): that is not a whole number, or not surely the same number of elements.
+    """
+    sizes, known, whole = list(shape), prod(s for s in shape if s != -1), prod(n.shape)
+    if sizes.count(-1) == 1 and lower_bound(known) > 0 and whole % known == 0:
+        sizes[sizes.index(-1)] = whole // known
+    if any(lower_bound(size) < 0 for size in sizes) or equal(prod(sizes), whole) is None:
+        raise GraphError("SL221", f"cannot reshape {list(n.shape)} to {list(shape)}",
+                         reason="the number of elements must be the same, whatever the variables are")  # fmt: skip
     return tuple(sizes)
 
 

@@ -21,6 +21,7 @@ from schedulog.runtimes import default_device
 from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
 from schedulog.runtimes.mixed import load_schedule
+from schedulog.runtimes.variables import variable_values
 from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
@@ -138,20 +139,23 @@ class Run:
         inputs: Mapping[str, NDArray[Any]] | None = None,
         device: str | None = None,
         times: list[float] | None = None,
+        variables: Mapping[str, int] | None = None,
     ) -> dict[str, np.ndarray[Any, Any]]:
         """Run the kernels and return the outputs by name. Assigns change the contents of the graph's own buffers.
 
         `inputs` gives the contents of `graph.inputs` by name; `device` is a name from `schedulog devices` (default: c
-        where there is a compiler, else numpy); `times` receives seconds per kernel. Raises DeviceError and GraphError.
+        where there is a compiler, else numpy); `times` receives seconds per kernel; `variables` gives symbolic
+        variables other values than those the graph binds them to. Raises DeviceError and GraphError.
         """
         name = device or default_device()
         program = self.load(name)
+        values = variable_values(self.schedule, variables or {})
         memory = allocate(self.schedule, inputs or {})
         before = len(times or ())
-        program.run(memory, self.schedule.variables, times)
+        program.run(memory, values, times)
         if times is not None:
             self.timings[name] = times[before:]
-        return fetch(self.schedule, memory)
+        return fetch(replace(self.schedule, variables=values), memory)
 
     @property
     def record(self) -> RunRecord:

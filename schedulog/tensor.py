@@ -23,8 +23,10 @@ from schedulog.errors import GraphError
 from schedulog.facts import build, compose
 from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import DType
-from schedulog.facts.node import Node
+from schedulog.facts.node import Node, Shape
 from schedulog.facts.ops import Op
+from schedulog.facts.symbolic import Size, bound_value, equal, upper_bound
+from schedulog.facts.view import ViewStack
 from schedulog.indexing import selection
 from schedulog.operands import axes_of, fitted, flat, kind_of, stored, whole_shape
 from schedulog.operators import Operators
@@ -41,6 +43,9 @@ class Tensor(Operators):
     Made from an array, a list or a number. Unlike a numpy view, a slice is a value of its own: writing to one tensor
     never changes another, and `x += 1` makes a new value. An expression means what its operands were when it was
     written down.
+
+    Sizes may be symbolic: bounds of slices and shrinks, and shapes, take a `Variable` with a value, and expressions of
+    such. What is computed is the value for that value of the variable; the kernels serve every one.
     Operations raise GraphError with the file and line of the call.
     """
 
@@ -66,8 +71,8 @@ class Tensor(Operators):
         return tensor
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.node.shape  # type: ignore[return-value]
+    def shape(self) -> Shape:
+        return self.node.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -100,8 +105,8 @@ class Tensor(Operators):
         return len(self.shape)
 
     @property
-    def size(self) -> int:
-        return math.prod(self.shape)
+    def size(self) -> Size:
+        return build.element_count(self.shape)
 
     @property
     def T(self) -> Tensor:
@@ -111,7 +116,7 @@ class Tensor(Operators):
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a tensor without axes")
-        return self.shape[0]
+        return bound_value(self.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
@@ -138,7 +143,7 @@ class Tensor(Operators):
                 memory = memory.src[0]
             self.node = build.buffer(memory.arg, self.shape)
         else:
-            self.node = build.array(value, device=self.node.device)
+            self.node = _kept(value, self.shape, self.node.device)
         self.owner = True
         PENDING.discard(self)
 
@@ -146,14 +151,15 @@ class Tensor(Operators):
         """The value as a numpy array of its own."""
         if in_file(self.node):
             return self.to("default").numpy()
-        return np.array(self.realize().node.base.arg.array.reshape(self.shape))
+        shape = tuple(map(bound_value, self.shape))
+        return np.array(self.realize().node.base.arg.array[: math.prod(shape)].reshape(shape))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
     def item(self) -> Any:
         """The only element, as a Python number. Raises GraphError (SL219) if there are more or none."""
-        if self.size != 1:
+        if bound_value(self.size) != 1:
             place = caller()
             raise GraphError("SL219", f"{self.size} elements are no single number", where=place,
                              help="reduce the tensor first, or use numpy() or tolist()")  # fmt: skip
@@ -287,7 +293,11 @@ class Tensor(Operators):
             chosen = selection(key, self.shape)
             target = chosen.window(memory, label)
             new = build.reshape(fitted(value, chosen.shape, memory), target.shape, label)
-            return build.assign(target, new, label) if target.size else new
+            return (
+                build.assign(target, new, label)
+                if equal(build.element_count(target.shape), 0) is not True
+                else new
+            )
 
         write = placed("setitem", make)
         if write.size:
@@ -307,3 +317,13 @@ class Tensor(Operators):
         self.node = placed("assign", make)
         PENDING.add(self)
         return self
+
+
+def _kept(value: NDArray[Any], shape: Shape, device: str) -> Node:
+    """A computed value in memory. Where its shape is symbolic there is room for the most elements, so that kernels that
+    read it are the same for every value of the variables."""
+    if all(isinstance(size, int) for size in shape):
+        return build.array(value, device=device)
+    room = np.zeros(math.prod(map(upper_bound, shape)), value.dtype)
+    room[: value.size] = value.reshape(-1)
+    return build.view(build.array(room, device=device), ViewStack.of_shape(shape))

@@ -16,6 +16,7 @@ from schedulog.facts.file_buffer import open_file_buffer
 from schedulog.facts.new_file import new_file
 from schedulog.facts.node import Node
 from schedulog.facts.safetensors import Entry, header_bytes, read_header, unwritable
+from schedulog.facts.symbolic import bound_value
 from schedulog.operands import flat, kind_of
 from schedulog.origin import placed
 from schedulog.tensor import Tensor
@@ -34,7 +35,7 @@ def open_file(
     sizes = None if shape is None else flat((shape,))
 
     def make(label: str) -> Node:
-        count = None if sizes is None else int(np.prod(sizes, dtype=np.int64))
+        count = None if sizes is None else bound_value(build.element_count(sizes))
         return build.buffer(open_file_buffer(path, kind, count), sizes, label)
 
     return Tensor.of(placed("open_file", make))
@@ -77,7 +78,7 @@ def save_safetensors(
     if found:
         first, *others = found.values()
         first.realize(*others)
-    shapes = {name: (from_numpy(t.dtype), t.shape) for name, t in found.items()}
+    shapes = {name: (from_numpy(t.dtype), tuple(map(bound_value, t.shape))) for name, t in found.items()}
     header, order = header_bytes(shapes, metadata or {}, os.fspath(path))
     try:
         with new_file(path) as file:

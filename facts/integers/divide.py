@@ -22,24 +22,47 @@ _STEPS: Final = 64
 def floor_div(numerator: Size, denominator: Size) -> Size:
     """`numerator // denominator`, rounded down. Raises GraphError SL224 if the denominator can be 0."""
     _check_denominator(denominator)
+    return _quotient_of(numerator, denominator)
+
+
+def quotient(index: Size, size: Size) -> Size:
+    """`index // size`, rounded down, for a size that may be 0, where the result means nothing: nothing has an index then.
+
+    Raises GraphError SL224 for a size that can be negative.
+    """
+    _check_size(size)
+    return 0 if size == 0 else _quotient_of(index, size)
+
+
+def remainder(index: Size, size: Size) -> Size:
+    """`index % size`, for sizes as `quotient` takes them. Raises GraphError SL224 for a size that can be negative."""
+    _check_size(size)
+    return 0 if size == 0 else _remainder_of(index, size)
+
+
+def _quotient_of(numerator: Size, denominator: Size) -> Size:
     if isinstance(denominator, int):
         if isinstance(numerator, int):
             return numerator // denominator
         return _floor_div(numerator, denominator) if denominator > 0 else _floor_div(-numerator, -denominator)
     if denominator.max < 0:
-        return floor_div(-numerator, -denominator)
+        return _quotient_of(-numerator, -denominator)
     return _symbolic_floor_div(numerator, denominator)
 
 
 def modulo(numerator: Size, denominator: Size) -> Size:
     """`numerator % denominator`, with the sign of the denominator. Raises GraphError SL224 if that can be 0."""
     _check_denominator(denominator)
+    return _remainder_of(numerator, denominator)
+
+
+def _remainder_of(numerator: Size, denominator: Size) -> Size:
     if isinstance(denominator, int):
         if isinstance(numerator, int):
             return numerator % denominator
         return _modulo(numerator, denominator) if denominator > 0 else -_modulo(-numerator, -denominator)
     if denominator.max < 0:
-        return -modulo(-numerator, -denominator)
+        return -_remainder_of(-numerator, -denominator)
     return _symbolic_modulo(numerator, denominator)
 
 
@@ -51,6 +74,11 @@ def _check_denominator(denominator: Size) -> None:
             reason="the denominator can be 0",
             help="give the variables in it bounds that exclude 0",
         )
+
+
+def _check_size(size: Size) -> None:
+    if lower_bound(size) < 0:
+        _check_denominator(size)
 
 
 def _floor_div(n: Size, d: int) -> Size:

@@ -52,11 +52,15 @@ class Expr:
         return self is other or (isinstance(other, Expr) and self.identity == other.identity)
 
     def __add__(self, other: Size) -> Size:
+        if not isinstance(other, int | Expr):
+            return NotImplemented
         return arithmetic.add(self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Size) -> Size:
+        if not isinstance(other, int | Expr):
+            return NotImplemented
         return arithmetic.add(self, -other)
 
     def __rsub__(self, other: Size) -> Size:
@@ -66,17 +70,23 @@ class Expr:
         return arithmetic.scale(self, -1)
 
     def __mul__(self, other: Size) -> Size:
+        if not isinstance(other, int | Expr):
+            return NotImplemented
         return arithmetic.multiply(self, other)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Size) -> Size:
+        if not isinstance(other, int | Expr):
+            return NotImplemented
         return divide.floor_div(self, other)
 
     def __rfloordiv__(self, other: Size) -> Size:
         return divide.floor_div(other, self)
 
     def __mod__(self, other: Size) -> Size:
+        if not isinstance(other, int | Expr):
+            return NotImplemented
         return divide.modulo(self, other)
 
     def __rmod__(self, other: Size) -> Size:
@@ -170,12 +180,15 @@ class _Pair(Atom):
 
 
 class FloorDiv(_Pair):
-    """`numerator // denominator`, rounded down, in lowest terms. Made by `//`; the denominator is positive."""
+    """`numerator // denominator`, rounded down, in lowest terms. Made by `//`; the denominator is positive.
+
+    A denominator that is the size of an axis may be 0 (see `quotient`); the value means nothing then.
+    """
 
     __slots__ = ()
 
     def __init__(self, numerator: Size, denominator: Size) -> None:
-        divisors = (lower_bound(denominator), upper_bound(denominator))
+        divisors = (max(1, lower_bound(denominator)), max(1, upper_bound(denominator)))
         ends = [n // d for n in (lower_bound(numerator), upper_bound(numerator)) for d in divisors]
         self._join(b"/", numerator, denominator, min(ends), max(ends))
 
@@ -186,19 +199,19 @@ class FloorDiv(_Pair):
 
     @property
     def denominator(self) -> Size:
-        """What it is divided by, at least 1."""
+        """What it is divided by, at least 1 where the value means anything."""
         return self.children[1]
 
 
 class Modulo(_Pair):
-    """`numerator % denominator`, at least 0, in lowest terms. Made by `%`; the denominator is positive."""
+    """`numerator % denominator`, at least 0, in lowest terms. Made by `%`; the denominator is as that of FloorDiv."""
 
     __slots__ = ("_quotient",)
 
     _quotient: Size
 
     def __init__(self, numerator: Size, denominator: Size) -> None:
-        high = upper_bound(denominator) - 1
+        high = max(1, upper_bound(denominator)) - 1
         if lower_bound(numerator) >= 0:
             high = min(high, upper_bound(numerator))
         self._join(b"%", numerator, denominator, 0, high)
@@ -210,12 +223,12 @@ class Modulo(_Pair):
 
     @property
     def denominator(self) -> Size:
-        """What it is divided by, at least 1."""
+        """What it is divided by, at least 1 where the value means anything."""
         return self.children[1]
 
     def __getattr__(self, name: str) -> Any:
         if name == "_quotient":
-            _ASSIGN(self, name, divide.floor_div(self.numerator, self.denominator))
+            _ASSIGN(self, name, divide.quotient(self.numerator, self.denominator))
             return self._quotient
         return super().__getattr__(name)
 

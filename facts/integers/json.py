@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from schedulog.errors import GraphError
 from schedulog.facts.integers.compare import less
+from schedulog.facts.integers.divide import quotient, remainder
 from schedulog.facts.integers.expr import Atom, FloorDiv, Modulo, Size, Variable, atoms
 
 Operation = Callable[[Any, Any], Any]
@@ -67,8 +68,8 @@ def parse_record(obj: Any) -> Size:
 _OPERATIONS: Final[Mapping[str, Operation]] = {
     "ADD": operator.add,
     "MUL": operator.mul,
-    "IDIV": operator.floordiv,
-    "MOD": operator.mod,
+    "IDIV": quotient,
+    "MOD": remainder,
     "CMPLT": less,
 }
 

@@ -11,6 +11,8 @@ from schedulog.facts.symbolic import (
     less,
     lower_bound,
     prod,
+    quotient,
+    remainder,
     substitute,
     upper_bound,
     variables,
@@ -89,9 +91,9 @@ def _unravel_inside(shape: Shape, position: Size) -> list[Size]:
     index: list[Size] = [0] * len(shape)
     wide = [k for k, s in enumerate(shape) if s != 1]
     for k in wide:
-        index[k] = position // prod(shape[k + 1 :])
+        index[k] = quotient(position, prod(shape[k + 1 :]))
         if k != wide[0]:
-            index[k] = index[k] % shape[k]
+            index[k] = remainder(index[k], shape[k])
     return index
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from schedulog.errors import GraphError
-from schedulog.facts.symbolic import Size, Variable, less, upper_bound, variables
+from schedulog.facts.symbolic import Size, Variable, less, quotient, remainder, upper_bound, variables
 
 Shape = tuple[Size, ...]
 Mask = tuple[tuple[Size, Size], ...]
@@ -111,7 +111,7 @@ def unravel(shape: Shape, position: Size) -> list[Size]:
     index: list[Size] = []
     step: Size = 1
     for s in reversed(shape):
-        index.append(position // step % s)
+        index.append(remainder(quotient(position, step), s))
         step = step * s
     return index[::-1]
 
