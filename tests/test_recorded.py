@@ -41,5 +41,6 @@ def test_executed_kernels_equal_the_reference(device: str, every: str) -> None:
         pytest.skip(str(missing))
     found = parity("--execute", "--device", device, "--max-work", "200000", "--every", every)
     assert found["executed"] > 0.6 * found["cases"]
+    assert found["executed_on_several"] > 0.1 * found["executed"]
     wrong = [d for d in found["differences"] if d["what"] == "executed"]
     assert found["executed_equal"] == found["executed"], wrong[:5]
