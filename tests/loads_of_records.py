@@ -9,15 +9,19 @@ from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.scheduler.kernels import Kernel, Schedule
 
-FIELDS = ("loaded", "bytes_loaded", "bytes_stored", "bufs")
+FIELDS = ("loaded", "loads", "bytes_loaded", "bytes_stored", "bufs")
 
 
 def traffic(kernel: Kernel) -> dict[str, Any]:
-    """A kernel's memory traffic in the words of the records: the numbers of the buffers it loads, and bytes."""
+    """A kernel's memory traffic in the words of the records: the numbers of the buffers it loads, distinct loads, bytes.
+
+    The records count the whole buffer as stored, also where an assign writes a part of it.
+    """
     return {
         "loaded": sorted({load.argument for load in kernel.loads}),
+        "loads": len({(load.argument, load.view) for load in kernel.loads}),
         "bytes_loaded": kernel.bytes_read,
-        "bytes_stored": kernel.bytes_written,
+        "bytes_stored": kernel.buffers[0].nbytes,
         "bufs": len(kernel.buffers),
     }
 

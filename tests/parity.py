@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from devices_of_records import Hosts, device_count, runs_on_devices
+from loads_of_records import load_differences
 from numpy.typing import NDArray
 from simplified import difference, result_difference, simplified_stage
 
@@ -41,7 +42,7 @@ from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
-DECISIONS = ("base_realizes", "realizes", "owners", "kernels", "order", "errors")
+DECISIONS = ("base_realizes", "realizes", "owners", "kernels", "loads", "order", "errors")
 COMPARISONS = (*DECISIONS, "simplified", "results")
 
 
@@ -165,6 +166,7 @@ def _compare_kernels(
             problem = _kernel_difference(kernel, other, record, ids, known)
             if problem:
                 outcome.differences.append(("kernels", problem))
+    outcome.differences += [("loads", problem) for problem in load_differences(schedule, record, ids)]
     if record["error"] is None:
         outcome.order_compared = _recorded_order_valid(record)
         if outcome.order_compared and [ids[k.output] for k in own] != [k["out"] for k in record["kernels"]]:
@@ -284,11 +286,8 @@ def _stages(record: Mapping[str, Any], origin: str) -> tuple[Graph, Graph]:
 
 
 def _executable(graph: Graph) -> bool:
-    """No symbolic sizes, no image types, nothing computed on disk."""
-    plain = all(isinstance(s, int) for n in graph.nodes for s in n.shape)
-    bound = any(n.op is Op.BIND or (n.op is Op.VIEW and n.arg.variables()) for n in graph.nodes)
-    plain = plain and runs_on_devices(graph)
-    return plain and not bound and all(n.dtype.image is None for n in graph.nodes)
+    """Nothing computed on disk."""
+    return runs_on_devices(graph)
 
 
 def _work(graph: Graph) -> int:
