@@ -30,6 +30,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL118": "a rule header or test that is not well formed",
         "SL119": "an unknown rule id",
         # Evaluation of rules.
+        "SL122": "a rule that derives what only core decides",
         "SL120": "atoms that are neither true nor false",
         "SL130": "a function of the rules that fails",
         "SL131": "integer arithmetic without a right result",
@@ -41,6 +42,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL160": "a rule test that is not well formed",
         "SL161": "no rule test is selected",
         "SL162": "an unknown name in a rule test",
+        "SL163": "a rule test that fails",
         # Graph operations and graph files.
         "SL215": "an axis or index that does not exist",
         "SL216": "a number that does not fit its dtype",
@@ -139,6 +141,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL713": "a question about something that is not there",
         "SL714": "a question about a fact that does not hold",
         "SL715": "a question that means several facts",
+        "SL720": "a picture that cannot be written",
         "SL900": "a bug in schedulog",
     }
 )

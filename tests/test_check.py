@@ -180,3 +180,14 @@ def test_hostile_nesting_is_refused_not_recursed() -> None:
 def test_a_long_integer_is_refused_quickly() -> None:
     assert errors(f".decl p(n: int)\np({'9' * 100_000}).") == [("SL117", 2, 3)]
     assert program(f".decl p(n: int)\np({'0' * 10_000}7).").rules[0].head.terms == (Const(7),)
+
+
+def test_only_core_derives_what_keeps_schedules_right() -> None:
+    mine = "literal(X) :- is_reduce(X).\nrealize(X) :- is_reduce(X).\nstored(X) :- memory(X).\n"
+    with pytest.raises(RuleError) as caught:
+        load_program([], extra=[("mine.dl", mine)])
+    first, *others = (caught.value, *caught.value.others)
+    assert [error.code for error in (first, *others)] == ["SL122", "SL122"]
+    assert first.message == "a rule derives `literal`, which only core decides"
+    assert str(first.where) == "mine.dl:1:1"
+    assert first.help == "a policy derives `realize`, `refused`, and relations of its own"

@@ -70,7 +70,9 @@ def _parsed(
     given = [
         part if isinstance(part, RuleFile) else RuleFile(part[0], pack_of(part[0]), part[1]) for part in extra
     ]
-    return _read_all(packs, errors) + [parse_text(file.text, file.name, file.pack) for file in given]
+    files = _read_all(packs, errors) + [parse_text(file.text, file.name, file.pack) for file in given]
+    errors += _heads_of_core(files)
+    return files
 
 
 def _checked(
@@ -93,6 +95,23 @@ def link(
     raise_all(mistakes)
     dropped = _ids_to_drop(merged.infos, disable)
     return _program(merged, dropped, tuple(ordered(warnings)))
+
+
+def _heads_of_core(files: Sequence[ParsedFile]) -> Iterator[RuleError]:
+    """Rules of others that derive what only core decides (SL122): a policy may be slow, but never wrong."""
+    core = _built_in()["core"]
+    marks = {mark.name for parsed in core for mark in parsed.marks if mark.kind == "open"}
+    owned = {r.name: r for parsed in core for r in parsed.relations if r.name not in marks}
+    for rule in (rule for parsed in files if parsed.pack != "core" for rule in parsed.rules):
+        relation = owned.get(rule.head.relation)
+        if relation is not None:
+            yield RuleError(
+                "SL122",
+                f"a rule derives `{relation.name}`, which only core decides",
+                where=rule.head.place,
+                reason=f"core keeps every schedule right by it (declared at {relation.place})",
+                help=f"a policy derives {', '.join(f'`{name}`' for name in sorted(marks))}, and relations of its own",
+            )
 
 
 def pack_of(name: str) -> str:
