@@ -71,6 +71,30 @@ class KernelsAre:
 
 
 @dataclass(frozen=True, slots=True)
+class BytesAre:
+    """`bytes <= N` (`exact`: `bytes == N`): what all kernels read and write together."""
+
+    number: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedAt:
+    """`blocked fact at RULE:k`: the fact does not hold, and `rule` would derive it if its condition k held."""
+
+    fact: Pattern
+    rule: str
+    condition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`snapshot relation, ...`: these relations, the kernels and their bytes are as once accepted."""
+
+    relations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """`order a before b`: the kernels of two nodes."""
 
@@ -92,7 +116,20 @@ class Computes:
     reference: Literal["numpy"] = "numpy"
 
 
-Claim = Holds | By | SetIs | CountIs | KernelCount | KernelsAre | Order | Fails | Computes
+Claim = (
+    Holds
+    | By
+    | BlockedAt
+    | SetIs
+    | CountIs
+    | KernelCount
+    | KernelsAre
+    | BytesAre
+    | Order
+    | Snapshot
+    | Fails
+    | Computes
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from difflib import unified_diff
 from functools import cached_property
 from typing import Final
 
@@ -14,7 +15,9 @@ from schedulog.scheduler.engines.model import Model
 from schedulog.scheduler.engines.symbols import quote
 from schedulog.scheduler.kernels import Kernel, Schedule
 from schedulog.scheduler.rule_test import (
+    BlockedAt,
     By,
+    BytesAre,
     Case,
     Claim,
     Computes,
@@ -26,8 +29,10 @@ from schedulog.scheduler.rule_test import (
     Order,
     Pattern,
     SetIs,
+    Snapshot,
 )
 from schedulog.scheduler.schedule import Decisions, Edit, Scheduler
+from schedulog.scheduler.why.blocked import Blocks
 from schedulog.scheduler.why.match import Matcher, Rows
 
 Execute = Callable[[Schedule], Mapping[str, str]]
@@ -41,8 +46,16 @@ _SILENT: Final = frozenset({Op.VIEW, Op.CONST, Op.BIND})
 class Outcome:
     """What one scheduler makes of a case. Everything is computed when it is first asked for, and once."""
 
-    def __init__(self, case: Case, scheduler: Scheduler, edit: Edit, execute: Execute | None = None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        scheduler: Scheduler,
+        edit: Edit,
+        execute: Execute | None = None,
+        accepted: str | None = None,
+    ) -> None:
         self.case = case
+        self.accepted = accepted
         self.scheduler = scheduler
         self.edit = edit
         self.execute = execute
@@ -103,8 +116,14 @@ class Outcome:
                 return "" if number == claim.number else f"there are {number}: {self.kernels()}"
             case KernelsAre():
                 return self.kernels_are(claim)
+            case BlockedAt():
+                return self.blocked(claim)
+            case BytesAre():
+                return self.bytes_are(claim)
             case Order():
                 return self.order(claim)
+            case Snapshot():
+                return self.compared_with(self.snapshot(claim))
             case Fails():
                 return self.fails(claim)
             case Computes():
@@ -115,7 +134,7 @@ class Outcome:
         if bool(found) == claim.wanted:
             return ""
         if claim.wanted:
-            return f"it does not hold; {claim.fact.relation} is {self.rows_of(claim.fact.relation)}"
+            return f"it does not hold; {claim.fact.relation} is {self.rows_of(claim.fact.relation)}{self.near(claim.fact)}"
         proof = self.model.why(claim.fact.relation, found[0])
         return "it holds:\n" + proof.render(self.spell)
 
@@ -128,6 +147,25 @@ class Outcome:
                 fact = self.spell(claim.fact.relation, row)
                 return f"{fact} is derived by {', '.join(sorted(clauses)) or 'no rule'}"
         return "" if found else f"{claim.fact.text} does not hold"
+
+    def near(self, fact: Pattern) -> str:
+        """The rules that come nearest to deriving a fact, and the conditions in which they fail."""
+        return "".join(f"\n{found}" for found in self.blocks.nearest(fact.relation, self.numbers(fact)))
+
+    def blocked(self, claim: BlockedAt) -> str:
+        if self.fitting(claim.fact):
+            return self.holds(Holds(claim.fact, wanted=False))
+        row = self.numbers(claim.fact)
+        clauses = [r for r in self.matcher.rules(claim.fact.relation) if claim.rule in (r.id, r.name)]
+        if any(
+            self.blocks.blocks(r, claim.condition, row) for r in clauses if claim.condition <= len(r.body)
+        ):
+            return ""
+        return f"it does not hold for another reason{self.near(claim.fact) or ': no rule is near'}"
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        return Blocks(self.model)
 
     def rules(self, relation: str, row: Row) -> set[str]:
         """The clauses that derive a row of the model."""
@@ -170,6 +208,41 @@ class Outcome:
         members = kernel.members or (kernel.output,)
         return frozenset(position[n] for n in members if n.op not in _SILENT and position[n] in named)
 
+    def bytes_are(self, claim: BytesAre) -> str:
+        number = sum(kernel.bytes_read + kernel.bytes_written for kernel in self.schedule.kernels)
+        right = number == claim.number if claim.exact else number <= claim.number
+        return "" if right else f"there are {number}: {self.kernels()}"
+
+    def snapshot(self, claim: Snapshot) -> str:
+        """What a snapshot says: a line for each relation, without its views, then the kernels and their bytes."""
+        columns = self.model.program.relations
+        lines = []
+        for name in claim.relations:
+            views = {i for i, column in enumerate(columns[name].columns) if column.type == "view"}
+            rows = {tuple(None if i in views else n for i, n in enumerate(r)) for r in self.model.rows(name)}
+            shown = [self.tuple(name, row) for row in sorted(rows, key=lambda row: [n or 0 for n in row])]
+            lines.append(f"{name} {{{', '.join(shown)}}}")
+        number = sum(kernel.bytes_read + kernel.bytes_written for kernel in self.schedule.kernels)
+        return "\n".join([*lines, f"kernels {self.kernels()}", f"bytes {number}"])
+
+    def shown_snapshot(self, claim: Snapshot) -> str | None:
+        """The snapshot, None where there is no schedule."""
+        try:
+            return self.snapshot(claim)
+        except SchedulogError:
+            return None
+
+    def compared_with(self, found: str) -> str:
+        """How a snapshot differs from the accepted one."""
+        if self.accepted is None:
+            return "no baseline, accept it with --accept:\n" + found
+        if found == self.accepted:
+            return ""
+        changed = unified_diff(
+            self.accepted.splitlines(), found.splitlines(), "accepted", "now", lineterm="", n=99
+        )
+        return "\n".join(["it changed; --accept takes it over", *list(changed)[3:]])
+
     def order(self, claim: Order) -> str:
         place = {self.case.graph.position[k.output]: k.index for k in self.schedule.kernels}
         for n in (claim.first, claim.second):
@@ -190,6 +263,11 @@ class Outcome:
     def fitting(self, pattern: Pattern) -> list[Row]:
         """The rows of the model that a pattern fits."""
         return [row for row in self.model.rows(pattern.relation) if self.fits(pattern, row)]
+
+    def numbers(self, pattern: Pattern) -> tuple[int | None, ...]:
+        """The terms of a pattern as numbers; a string that nothing else uses has one of its own."""
+        symbols = self.model.symbols
+        return tuple(symbols.intern(term) if isinstance(term, str) else term for term in pattern.terms)
 
     def fits(self, pattern: Pattern, row: Row) -> bool:
         wanted = (self.model.symbols.find(term) if isinstance(term, str) else term for term in pattern.terms)

@@ -9,10 +9,12 @@ from typing import Final
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.language.diagnostic import SourceText, nearest, plural
-from schedulog.scheduler.language.program import Program, Relation
+from schedulog.scheduler.language.program import Program, Relation, Rule
 from schedulog.scheduler.rule_test import (
     Assertion,
+    BlockedAt,
     By,
+    BytesAre,
     Claim,
     Computes,
     CountIs,
@@ -23,16 +25,17 @@ from schedulog.scheduler.rule_test import (
     Order,
     Pattern,
     SetIs,
+    Snapshot,
     Term,
 )
 
 _TOKEN: Final = re.compile(
     r"""(?P<BLANK>[ \t\n]+|%\?)
     |(?P<STRING>"[^"\n]*")
-    |(?P<RULE>[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*(?:\#[0-9]+)?)
+    |(?P<RULE>[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*(?:\#[0-9]+)?(?::[0-9]+)?)
     |(?P<INTEGER>-?[0-9]+(?!\w))
     |(?P<WORD>[A-Za-z_]\w*:?)
-    |(?P<SIGN>==|[{}(),.~=])
+    |(?P<SIGN>==|<=|[{}(),.~=])
     |(?P<UNKNOWN>.)""",
     re.VERBOSE | re.ASCII,
 )
@@ -42,8 +45,11 @@ _FORMS: Final[Mapping[str, str]] = {
     "set": "set realize == {s, t}.",
     "count": "count realize == 2.",
     "kernels": "kernels == 2.",
+    "bytes": "bytes <= 4096.",
     "order": "order s before t.",
     "by": "holds realize(s). by my/rule.",
+    "blocked": "blocked realize(s) at my/rule:2.",
+    "snapshot": "snapshot realize.",
     "error": "error SL310.",
     "result": "result ~ numpy.",
     "todo": "todo kernels == 1.",
@@ -72,6 +78,7 @@ class ClaimReader:
         self.end = Token("END", "the end of the test", begin - 1, begin)
         self.at = 0
         self.held: Pattern | None = None
+        self.kept = False
 
     def setting(self) -> tuple[dict[str, int], tuple[Pattern, ...]]:
         """`set: NAME=1 ...` and `given: fact, fact`, in either order."""
@@ -118,16 +125,28 @@ class ClaimReader:
                 return Holds(self.fact(), False)
             case "by":
                 return self.by(word)
+            case "blocked":
+                return self.blocked()
             case "set":
                 return self.set_is()
             case "count":
                 return self.count_is()
             case "kernels":
                 return self.kernels()
+            case _:
+                return self.of_schedule(word)
+
+    def of_schedule(self, word: Token) -> Claim:
+        """The assertions about the schedule as a whole."""
+        match word.text:
+            case "bytes":
+                return self.bytes_are()
             case "order":
                 first = self.node()
                 self.take("before", "`before`")
                 return Order(first, self.node())
+            case "snapshot":
+                return self.snapshot(word)
             case "error":
                 return Fails(self.take("WORD", "an error code").text)
             case "result":
@@ -142,10 +161,46 @@ class ClaimReader:
         if self.held is None:
             raise self.error("`by` without a `holds` before it", word, _FORMS["by"])
         rule = self.take("RULE", "a rule id")
-        known = {name for r in self.program.rules for name in (r.id, r.name)}
-        if rule.text not in known:
-            raise self.error(f"no rule has the id `{rule.text}`", rule, nearest(rule.text, known), "SL119")
+        self.rules(rule.text, rule)
         return By(self.held, rule.text)
+
+    def rules(self, name: str, token: Token) -> list[Rule]:
+        """The clauses that an id means."""
+        found = [rule for rule in self.program.rules if name in (rule.id, rule.name)]
+        if not found:
+            known = {name for r in self.program.rules for name in (r.id, r.name)}
+            raise self.error(f"no rule has the id `{name}`", token, nearest(name, known), "SL119")
+        return found
+
+    def blocked(self) -> BlockedAt:
+        fact = self.fact()
+        self.take("at", "`at`")
+        token = self.take("RULE", "a rule and a condition")
+        name, _, number = token.text.partition(":")
+        condition = int(number or 0)
+        clauses = [rule for rule in self.rules(name, token) if rule.head.relation == fact.relation]
+        if not clauses:
+            raise self.error(f"`{name}` derives no `{fact.relation}`", token, "")
+        if not any(1 <= condition <= len(rule.body) for rule in clauses):
+            most = plural(max(len(rule.body) for rule in clauses), "condition")
+            raise self.error(f"`{name}` has {most}", token, f"{name}:1 is the first of them")
+        return BlockedAt(fact, name, condition)
+
+    def bytes_are(self) -> BytesAre:
+        exact = self.peek().text == "=="
+        self.take("==" if exact else "<=", "`<=` or `==`")
+        return BytesAre(int(self.take("INTEGER", "a whole number").text), exact)
+
+    def snapshot(self, word: Token) -> Snapshot:
+        if self.kept:
+            raise self.error("a second snapshot", word, "name all relations in one: snapshot realize, owner.")
+        self.kept = True
+        found: list[str] = []
+        while self.peek().kind == "WORD" or found:
+            found.append(self.relation().name)
+            if not self.skip(","):
+                break
+        return Snapshot(tuple(found))
 
     def set_is(self) -> SetIs:
         relation = self.relation()

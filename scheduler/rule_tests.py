@@ -16,7 +16,8 @@ from schedulog.scheduler.engines.engine import Limits, Row
 from schedulog.scheduler.language.diagnostic import raise_all
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program, RuleTest
-from schedulog.scheduler.rule_test import Assertion, Case, Computes, Pattern
+from schedulog.scheduler.rule_snapshots import baseline, check_titles, read_snapshots
+from schedulog.scheduler.rule_test import Assertion, Case, Computes, Pattern, Snapshot
 from schedulog.scheduler.rule_test_check import Execute, Outcome, same_decisions
 from schedulog.scheduler.rule_test_text import read_test, side_tests
 from schedulog.scheduler.schedule import Edit, Scheduler
@@ -38,7 +39,8 @@ class Suite:
 class RuleTestResult:
     """What became of one assertion on one engine; `seed` is the shuffling, None for the rules as written.
 
-    `message` says what holds instead, or why a passing `todo` is a failure.
+    `message` says what holds instead, or why a passing `todo` is a failure. `snapshot` is the outcome that the
+    assertion asks to compare, None for all others.
     """
 
     test: RuleTest
@@ -48,20 +50,25 @@ class RuleTestResult:
     message: str
     engine: str
     seed: int | None
+    snapshot: str | None = None
+
+    @property
+    def how(self) -> str:
+        """The engine, and the shuffling if there was one."""
+        return self.engine if self.seed is None else f"{self.engine}, shuffled by {self.seed}"
 
     def __str__(self) -> str:
-        shuffled = "" if self.seed is None else f", shuffled by {self.seed}"
-        return f"{self.place}: {self.test.title} ({self.engine}{shuffled}): {self.assertion}: {self.message}"
+        return f"{self.place}: {self.test.title} ({self.how}): {self.assertion}: {self.message}"
 
 
-def suites(packs: Sequence[str | Path]) -> list[Suite]:
+def suites(packs: Sequence[str | Path], loaded: Sequence[str] = ()) -> list[Suite]:
     """The tests of rule packs. Those of a built-in pack are about that pack and core only; those of files and folders
-    are about all that is given. Raises what `load_program` raises."""
+    are about all that is given, and the packs `loaded` besides. Raises what `load_program` raises."""
     paths = [Path(p) for p in packs if isinstance(p, Path) or p.endswith(".dl") or "/" in p or "\\" in p]
     named = [p for p in packs if isinstance(p, str) and p in pack_names()]
     found = [_pack_suite(name) for name in dict.fromkeys(named)]
     if paths or not named:
-        program = load_program(packs)
+        program = load_program([*packs, *loaded])
         built_in = (
             {test.place for name in pack_names() for test in _pack_suite(name).tests} if paths else set()
         )
@@ -115,6 +122,11 @@ def run_rule_tests(
     Raises RuleError: SL160 to SL162, SL101, SL102, SL119 for what is wrong with the tests; SL161 when none is selected.
     """
     found = [Suite("", rules, own_tests(rules), Path())] if isinstance(rules, Program) else suites(rules)
+    return run_suites(selected(found, select), engines, execute=execute, seeds=seeds)
+
+
+def selected(found: Sequence[Suite], select: str | Callable[[RuleTest], bool] | None) -> list[Suite]:
+    """The suites with the selected tests only. Raises RuleError SL161 when there is none."""
     chosen = [replace(suite, tests=tuple(t for t in suite.tests if _selected(t, select))) for suite in found]
     if not any(suite.tests for suite in chosen):
         raise RuleError(
@@ -123,12 +135,25 @@ def run_rule_tests(
             where=select if isinstance(select, str) else "",
             help="tests stand in lines that begin with `%? test`",
         )
+    return chosen
+
+
+def run_suites(
+    chosen: Sequence[Suite],
+    engines: Sequence[str],
+    *,
+    execute: Execute | None = None,
+    seeds: Sequence[int] = (),
+) -> list[RuleTestResult]:
+    """Run all tests of suites; see `run_rule_tests`. Kernels are run on the first engine only."""
     cases = [(suite, read_cases(suite)) for suite in chosen]
     return [
         result
         for suite, tests in cases
         for engine in engines
-        for result in Runner(suite.program, engine, seeds, execute).run_all(tests)
+        for result in Runner(
+            suite.program, engine, seeds, execute if engine == engines[0] else None, folder=suite.folder
+        ).run_all(tests)
     ]
 
 
@@ -150,6 +175,8 @@ def read_cases(suite: Suite) -> list[Case]:
                 RuleError(error.code, error.message, where=error.where, reason=error.reason, help=error.help)
             )
     raise_all(errors)
+    kept = [case.test for case in cases if any(isinstance(a.claim, Snapshot) for a in case.assertions)]
+    check_titles(kept)
     return cases
 
 
@@ -163,7 +190,10 @@ class Runner:
         seeds: Sequence[int] = (),
         execute: Execute | None = None,
         limits: Limits | None = None,
+        folder: Path = Path(),
     ) -> None:
+        self.folder = folder
+        self.accepted: dict[Path, dict[str, str]] = {}
         self.engine = engine
         self.execute = execute
         self.written = Scheduler(program, engine, limits)
@@ -176,10 +206,11 @@ class Runner:
 
     def run(self, case: Case) -> list[RuleTestResult]:
         """The results of one case."""
-        written = Outcome(case, self.written, edit(case.given), self.execute)
+        accepted = self.baseline(case)
+        written = Outcome(case, self.written, edit(case.given), self.execute, accepted)
         found = [self.result(case, a, written, None) for a in self.asserted(case)]
         for seed, scheduler in self.shuffled.items():
-            other = Outcome(case, scheduler, edit(case.given, seed))
+            other = Outcome(case, scheduler, edit(case.given, seed), accepted=accepted)
             found += [
                 self.result(case, a, other, seed)
                 for a in self.asserted(case)
@@ -188,6 +219,15 @@ class Runner:
             found += self.compared(case, written, other, seed)
         return found
 
+    def baseline(self, case: Case) -> str | None:
+        """The accepted outcome of a case with a snapshot."""
+        if not any(isinstance(assertion.claim, Snapshot) for assertion in case.assertions):
+            return None
+        path = baseline(case.test, self.folder)
+        if path not in self.accepted:
+            self.accepted[path] = read_snapshots(path)
+        return self.accepted[path].get(case.test.title)
+
     def asserted(self, case: Case) -> list[Assertion]:
         return [a for a in case.assertions if self.execute is not None or not isinstance(a.claim, Computes)]
 
@@ -195,8 +235,10 @@ class Runner:
         problem = outcome.problem(assertion.claim)
         if assertion.todo:
             problem = "" if problem else "it holds now: remove `todo`"
+        claim = assertion.claim
+        found = outcome.shown_snapshot(claim) if isinstance(claim, Snapshot) else None
         return RuleTestResult(
-            case.test, assertion.text, assertion.place, not problem, problem, self.engine, seed
+            case.test, assertion.text, assertion.place, not problem, problem, self.engine, seed, found
         )
 
     def compared(self, case: Case, written: Outcome, other: Outcome, seed: int) -> list[RuleTestResult]:

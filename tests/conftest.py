@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+collect_ignore_glob = ["bad/*"]
+"""Rule files that are wrong on purpose; the plugin for rule tests would collect those with tests."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

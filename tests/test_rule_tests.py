@@ -13,6 +13,7 @@ from schedulog.facts.notation import read_notation
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.mutants import judge
+from schedulog.scheduler.rule_snapshots import baseline, read_snapshots, write_snapshots
 from schedulog.scheduler.rule_tests import RuleTestResult, own_tests, run_rule_tests, shuffled, suites
 from schedulog.verify import differences
 
@@ -58,6 +59,12 @@ def failures(tmp_path: Path, assertions: str) -> list[str]:
         "kernels == 1.",
         "kernels == {{e, f, g}}.",
         "result ~ numpy.",
+        "bytes <= 64.",
+        "bytes == 64.",
+        "blocked far(e, 8) at my/far:2.",
+        "blocked far(e, 8) at my/far#1:2.",
+        "blocked far(e, _) at my/far:1.",
+        "todo blocked far(g, 8) at my/far:2.",
         "todo kernels == 2.",
         "todo error SL310.",
         "holds far(n0, 8).",
@@ -70,7 +77,9 @@ def test_what_holds_passes(tmp_path: Path, assertion: str) -> None:
 @pytest.mark.parametrize(
     ("assertion", "message"),
     [
-        ("holds far(e, 8).", "it does not hold; far is {(x, 8)}"),
+        ("holds op(e, \"ADD\").", 'it does not hold; op is {(x, "BUFFER"), (e, "EXP"), (f, "NEG"), (g, "EXP")}'),
+        ("bytes <= 63.", "there are 64: {{e, f, g}}"),
+        ("bytes == 65.", "there are 64: {{e, f, g}}"),
         ("set far == {(e, 8)}.", "it is {(x, 8)}; too much: {(x, 8)}; missing: (e, 8)"),
         ("set far == {}.", "it is {(x, 8)}; too much: {(x, 8)}"),
         ("count edge == 4.", "there are 3: {(x, e, view0), (e, f, view0), (f, g, view0)}"),
@@ -86,6 +95,63 @@ def test_what_holds_passes(tmp_path: Path, assertion: str) -> None:
 )  # fmt: skip
 def test_what_fails_says_what_holds_instead(tmp_path: Path, assertion: str, message: str) -> None:
     assert failures(tmp_path, assertion) == [message]
+
+
+def test_what_does_not_hold_is_told_with_the_nearest_rules(tmp_path: Path) -> None:
+    place = f"{tmp_path.as_posix()}/my.dl:4:1"
+    near = f'my/far#1 ({place}) fails 1: edge(N, U, _), or 2: op(U, "EXP")'
+    assert failures(tmp_path, "holds far(e, 8).") == [f"it does not hold; far is {{(x, 8)}}\n{near}"]
+    assert failures(tmp_path, "blocked far(e, 8) at my/far:3.") == [
+        f"it does not hold for another reason\n{near}"
+    ]
+    # Size 9 would hold without the condition on the size, but for e the operation is wrong too.
+    two = f'my/far#1 ({place}) fails 1: edge(N, U, _) and 4: size(N, S), or 2: op(U, "EXP") and 4: size(N, S)'
+    assert failures(tmp_path, "holds far(e, 9).") == [f"it does not hold; far is {{(x, 8)}}\n{two}"]
+    (message,) = failures(tmp_path, "blocked far(x, 8) at my/far:2.")
+    assert message.startswith("it holds:\nfar(x, 8)  [my/far#1, ")
+
+
+def test_blocked_by_an_aggregate_and_by_what_a_condition_supplies(tmp_path: Path) -> None:
+    rules = """.decl wide(n: node, c: int)
+%! id: my/wide
+wide(N, C) :- requested(N), C = #count { U : edge(U, N, _) }, C > 1.
+.decl next(n: node, c: int)
+%! id: my/next
+next(N, C) :- size(N, S), T = S + 1, C = T * 2, C < 10.
+"""
+    test = f'%? test "one"   {GRAPH}   {{}}\n'
+    path = tmp_path / "my.dl"
+    for claim in (
+        "blocked wide(g, _) at my/wide:3.",
+        "blocked wide(g, 2) at my/wide:2.",
+        "blocked next(e, 18) at my/next:4.",
+    ):
+        path.write_text(rules + test.format(claim), encoding="utf-8")
+        assert [r.message for r in run_rule_tests([path], select="my.dl")] == [""]
+
+
+def test_snapshots(tmp_path: Path) -> None:
+    test = f'%? test "one"   {GRAPH}   snapshot far, edge.\n'
+    (result,) = run(tmp_path, test)
+    wanted = "far {(x, 8)}\nedge {(x, e, _), (e, f, _), (f, g, _)}\nkernels {{e, f, g}}\nbytes 64"
+    assert result.snapshot == wanted
+    assert (result.passed, result.message) == (False, f"no baseline, accept it with --accept:\n{wanted}")
+    path = baseline(result.test, tmp_path)
+    assert path == tmp_path / "my.expected"
+    write_snapshots(path, {"one": wanted, "another": "kernels {}"})
+    assert path.read_text(encoding="utf-8") == f"# another\nkernels {{}}\n\n# one\n{wanted}\n"
+    assert read_snapshots(path) == {"one": wanted, "another": "kernels {}"}
+    assert [r.message for r in run(tmp_path, test, seeds=(1, 2), engines=("sqlite", "pydatalog"))] == [
+        ""
+    ] * 10
+    write_snapshots(path, {"one": wanted.replace("64", "60")})
+    (result,) = run(tmp_path, test)
+    assert result.message == (
+        "it changed; --accept takes it over\n far {(x, 8)}\n edge {(x, e, _), (e, f, _), (f, g, _)}\n"
+        " kernels {{e, f, g}}\n-bytes 60\n+bytes 64"
+    )
+    write_snapshots(path, {})
+    assert not path.exists()
 
 
 def test_a_fact_that_should_not_hold_is_explained(tmp_path: Path) -> None:
@@ -199,6 +265,12 @@ def run_side(tmp_path: Path) -> list[RuleTestResult]:
         (f'%? test "one"   {GRAPH}   holds far(x).', "SL102", "`far` has 2 arguments, not 1"),
         (f'%? test "one"   {GRAPH}   holds far(y, 8).', "SL162", "the graph has no `y`"),
         (f'%? test "one"   {GRAPH}   holds far(x, 8). by my/fur.', "SL119", "did you mean `my/far`?"),
+        (f'%? test "one"   {GRAPH}   blocked far(e, 8) at my/far:5.', "SL160", "`my/far` has 4 conditions"),
+        (f'%? test "one"   {GRAPH}   blocked far(e, 8) at my/far.', "SL160", "`my/far` has 4 conditions"),
+        (f'%? test "one"   {GRAPH}   blocked cut(e) at my/far:1.', "SL160", "`my/far` derives no `cut`"),
+        (f'%? test "one"   {GRAPH}   bytes < 5.', "SL160", "`<=` or `==` is expected"),
+        (f'%? test "one"   {GRAPH}   snapshot far. snapshot cut.', "SL160", "a second snapshot"),
+        (f'%? test "one"   {GRAPH}   snapshot far,.', "SL160", "a relation is expected, not `.`"),
         (f'%? test "one"   {GRAPH}   by my/far.', "SL160", "`by` without a `holds` before it"),
         (f'%? test "one"   {GRAPH}   hold far(x, 8).', "SL160", "did you mean `holds`?"),
         (f'%? test "one"   {GRAPH}   holds far(x, 8)', "SL160", "`.` at the end of the assertion is expected"),
@@ -222,6 +294,13 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(RuleError) as caught:
         run(tmp_path, f'%? test "one"   {GRAPH}   holds a(x).\n%? test "two"   {GRAPH}   holds b(x).\n')
     assert [e.code for e in (caught.value, *caught.value.others)] == ["SL101", "SL101"]
+
+
+def test_two_snapshots_with_one_title(tmp_path: Path) -> None:
+    test = f'%? test "one"   {GRAPH}   snapshot far.\n'
+    with pytest.raises(RuleError) as caught:
+        run(tmp_path, test + test)
+    assert (caught.value.code, caught.value.message) == ("SL160", 'two tests with the title "one"')
 
 
 def test_no_test_is_an_error(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from schedulog.cli.listing import devices_command, rules_command
 from schedulog.cli.replay import replay_command
 from schedulog.cli.run import run_command
 from schedulog.cli.sql import sql_command
+from schedulog.cli.test import test_command
 from schedulog.cli.why import why_command
 
 app = typer.Typer(
@@ -44,5 +45,6 @@ app.command("sql")(sql_command)
 app.command("why")(why_command)
 app.command("replay")(replay_command)
 app.command("check")(check_command)
+app.command("test")(test_command)
 app.command("devices")(devices_command)
 app.command("rules")(rules_command)
