@@ -1,6 +1,6 @@
 -- The database of scheduling runs. Nodes are named n0, n1, ... by their position in the graph, views v0, v1, ...;
 -- kernels are numbered in running order. docs/schema.md is made from this file.
-pragma user_version = 1;
+pragma user_version = 2;
 pragma application_id = 1397518183;
 
 -- A tensor graph. Equal graphs of one file share a row.
@@ -170,6 +170,32 @@ create table kernel_buffer (
   buffer integer not null,    -- the buffer
   role text not null,         -- output, input, or both
   primary key (run_id, kernel, argument)
+) without rowid;
+
+-- How a kernel reads a value that is stored: its views, composed down to the buffer. i0, i1, ... count along the axes
+-- of the value the kernel stores, r0, r1, ... along those it reduces. A kernel that sees values through more than 20,000
+-- views has no rows. What is written where, `store` says.
+create table load (
+  run_id integer not null,    -- the run
+  kernel integer not null,    -- the kernel
+  load integer not null,      -- number, in order of first visit
+  argument integer not null,  -- which argument of the kernel is read
+  node text not null,         -- the value that lies there
+  shape text not null,        -- sizes of what is read: axes of the stored value, then reduced ones
+  position text not null,     -- the element of the buffer, an expression of i0, ..., r0, ...
+  guards text not null,       -- comparisons, separated by " and ", under which it is read (else it is 0); may be empty
+  stack text not null,        -- the views as JSON, the innermost first, as in `view`
+  primary key (run_id, kernel, load)
+) without rowid;
+
+-- Where a kernel writes its value.
+create table store (
+  run_id integer not null,    -- the run
+  kernel integer not null,    -- the kernel
+  position text not null,     -- the element of argument 0, an expression of i0, i1, ...
+  guards text not null,       -- as in `load`
+  stack text not null,        -- the views as JSON, as in `load`
+  primary key (run_id, kernel)
 ) without rowid;
 
 -- `before` must run before `after`.

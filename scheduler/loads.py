@@ -39,13 +39,8 @@ class Load:
 
     @property
     def indices(self) -> tuple[Size, ...]:
-        """The loop variables of the view's axes: i0, i1, ... of the value, r0, r1, ... of reductions; 0 for an axis of 1."""
-        return tuple(
-            Variable(f"i{k}" if k < self.axes else f"r{k - self.axes}", 0, upper_bound(size) - 1)
-            if upper_bound(size) > 1
-            else 0
-            for k, size in enumerate(self.view.shape)
-        )
+        """The loop variables of the view's axes (see `loop_indices`)."""
+        return loop_indices(self.view.shape, self.axes)
 
     @property
     def position(self) -> Size:
@@ -60,6 +55,15 @@ class Load:
     @cached_property
     def _located(self) -> tuple[Size, tuple[Size, ...]]:
         return self.view.index(self.indices)
+
+
+def loop_indices(shape: Shape, axes: int) -> tuple[Size, ...]:
+    """One loop variable an axis: i0, i1, ... for the first `axes`, then r0, r1, ... for reductions; 0 for an axis of 1."""
+    names = [f"i{k}" if k < axes else f"r{k - axes}" for k in range(len(shape))]
+    return tuple(
+        Variable(name, 0, upper_bound(size) - 1) if upper_bound(size) > 1 else 0
+        for name, size in zip(names, shape, strict=True)
+    )
 
 
 def loads_of(value: Node, places: Mapping[Node, Place], limit: int = LOAD_LIMIT) -> tuple[Load, ...]:

@@ -26,7 +26,7 @@ from schedulog.scheduler.record.program_text import read_program, write_program
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
-VERSION: Final = 1
+VERSION: Final = 2
 APPLICATION: Final = 1397518183
 """The application id in the file's header: "SLog" in ASCII."""
 

@@ -13,6 +13,7 @@ from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Size, render
 from schedulog.scheduler.kernels import Kernel
 from schedulog.scheduler.language.metadata import KINDS
+from schedulog.scheduler.record.load_rows import load_rows, store_row
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.support import DECISIONS, Derivations, derivations
@@ -38,6 +39,8 @@ def run_rows(record: RunRecord) -> Iterator[tuple[str, Iterable[Values]]]:
     yield "member", ((k.index, graph.label(n)) for k in schedule.kernels for n in k.members)
     yield "buffer", _buffers(record)
     yield "kernel_buffer", (row for k in schedule.kernels for row in _kernel_buffers(k, number))
+    yield "load", (row for k in schedule.kernels for row in load_rows(k, graph))
+    yield "store", (store_row(k) for k in schedule.kernels)
     yield "order_edge", {(e.before, e.after, e.kind, number[e.buffer]): None for e in schedule.edges}
     yield "result", _results(record, number)
     yield "option", sorted(record.options.items())
