@@ -47,20 +47,23 @@ def times_one(n: Node) -> Node | None:
 
 @rule(Op.IDIV, "finite")
 def divided_by_itself(n: Node) -> Node | None:
-    """x // x is 1, if x is not 0."""
-    return filled(n, 1) if n.src[0] is n.src[1] else None
+    """x // x is 1, if x is not 0: for numbers that are not constants."""
+    x, divisor = n.src
+    unknown = x.op is not Op.CONST and n.dtype.kind != "bool"
+    return filled(n, 1) if x is divisor and unknown else None
 
 
 @rule(Op.IDIV)
 def divided_by_one(n: Node) -> Node | None:
-    """x // 1 is x."""
-    return n.src[0] if holds(n.src[1], 1) else None
+    """x // 1 is x, for integers."""
+    return n.src[0] if holds(n.src[1], 1) and not n.dtype.is_float else None
 
 
 @rule(Op.IDIV)
 def divided_by_minus_one(n: Node) -> Node | None:
-    """x // -1 is -x."""
-    return alu(Op.MUL, n.src[0], n.src[1], label=n.label) if holds(n.src[1], -1) else None
+    """x // -1 is -x, for integers."""
+    negated = holds(n.src[1], -1) and not n.dtype.is_float
+    return alu(Op.MUL, *n.src, label=n.label) if negated else None
 
 
 @rule(Op.MUL, "finite")
@@ -90,7 +93,7 @@ def remainder_twice(n: Node) -> Node | None:
 
 @rule(Op.ADD)
 def quotient_and_remainder(n: Node) -> Node | None:
-    """x % c + (x // c) * c is x, for a constant c that is not 0."""
+    """x % c + (x // c) * c is x, for integers and a constant c that is not 0."""
     for rest, scaled in either(n):
         split = _split(rest, scaled)
         if split is not None and split[1] is split[2]:
@@ -100,7 +103,7 @@ def quotient_and_remainder(n: Node) -> Node | None:
 
 @rule(Op.ADD)
 def scaled_quotient_and_remainder(n: Node) -> Node | None:
-    """(x // a) * c + (x % a) * b is x * b, for constants with a * b = c and a not 0."""
+    """(x // a) * c + (x % a) * b is x * b, for integers and constants with a * b = c and a not 0."""
     for weighted, scaled in either(n):
         if weighted.op is not Op.MUL:
             continue
@@ -116,7 +119,7 @@ def _split(rest: Node, scaled: Node) -> tuple[Node, Node, Node] | None:
     if rest.op is not Op.MOD or scaled.op is not Op.MUL:
         return None
     x, divisor = rest.src
-    if divisor.op is not Op.CONST or divisor.arg.value == 0:
+    if divisor.op is not Op.CONST or divisor.arg.value == 0 or x.dtype.is_float:
         return None
     for quotient, factor in either(scaled):
         if factor.op is Op.CONST and quotient.op is Op.IDIV and quotient.src == (x, divisor):

@@ -1,4 +1,7 @@
-"""Constants: making them, and the value of an operation whose operands are constants."""
+"""Constants: making them, and the value of an operation whose operands are constants.
+
+A constant of a float type keeps the double it was made with, as the corpus of recorded graphs has it.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,44 @@ def filled(like: Node, value: Value, dtype: DType | None = None) -> Node:
 
 @rule(ELEMENTWISE - {Op.CAST, Op.BITCAST, Op.THREEFRY})
 def constant_operands(n: Node) -> Node | None:
-    """An elementwise operation on constants is the constant it gives."""
+    """An operation on constant integers or bools, a comparison of constants and a constant choice are constants."""
     if any(s.op is not Op.CONST for s in n.src):
         return None
-    value = evaluated(n.op, n.src[-1].dtype, [s.arg.value for s in n.src])
-    return None if value is None else filled(n, value)
+    if n.op is Op.WHERE:
+        return filled(n, n.src[1 if n.src[0].arg.value else 2].arg.value)
+    dtype, values = n.src[-1].dtype, [s.arg.value for s in n.src]
+    if n.op in COMPARISON:
+        return filled(n, _COMPARED[n.op](*(rounded(v, dtype) for v in values)))
+    function = None if dtype.is_float else (_BOOLEAN if dtype.kind == "bool" else _INTEGER).get(n.op)
+    return None if function is None else filled(n, function(*values))
+
+
+@rule(frozenset(ELEMENTWISE) - COMPARISON - {Op.CAST, Op.BITCAST, Op.WHERE}, "rounding")
+def constant_floats(n: Node) -> Node | None:
+    """An operation on constant floats is the constant that it gives in double precision."""
+    function = _FLOAT.get(n.op) if n.dtype.is_float else None
+    if function is None or any(s.op is not Op.CONST for s in n.src):
+        return None
+    with np.errstate(all="ignore"):
+        return filled(n, float(function(*(np.float64(s.arg.value) for s in n.src))))
 
 
 @rule(Op.CAST)
 def constant_cast(n: Node) -> Node | None:
-    """A constant cast to another type is a constant."""
+    """A constant integer or bool cast to another type, and a constant float cast to one of these, are constants."""
     source = n.src[0]
-    return filled(n, converted(source.arg.value, n.dtype)) if source.op is Op.CONST else None
+    if source.op is not Op.CONST or (source.dtype.is_float and n.dtype.is_float):
+        return None
+    value = source.arg.value
+    return filled(n, converted(rounded(value, source.dtype) if source.dtype.is_float else value, n.dtype))
+
+
+@rule(Op.CAST, "rounding")
+def constant_float_cast(n: Node) -> Node | None:
+    """A constant float cast to another float is the same constant."""
+    source = n.src[0]
+    floats = source.dtype.is_float and n.dtype.is_float
+    return filled(n, source.arg.value) if floats and source.op is Op.CONST else None
 
 
 @rule(Op.BITCAST)
@@ -56,7 +85,7 @@ def constant_bitcast(n: Node) -> Node | None:
 
 
 def rounded(value: Value, dtype: DType) -> Value:
-    """The value of the dtype nearest to `value`; other kinds are left to `const`."""
+    """The value of the dtype nearest to `value`: a constant of a float type is rounded where it is used."""
     return float(dtype.to_numpy().type(value)) if dtype.is_float else value
 
 
@@ -68,22 +97,6 @@ def converted(value: Value, dtype: DType) -> Value:
         return value
     highest = 2.0**64 if dtype.name == "uint64" else 2.0**63
     return int(value) if -(2.0**63) <= value < highest else _INT64_MIN
-
-
-def evaluated(op: Op, dtype: DType, values: list[Value]) -> Value | None:
-    """The value of an operation on constants of a dtype, floats in double precision; None where it has none."""
-    if op is Op.WHERE:
-        return values[1] if values[0] else values[2]
-    if op in COMPARISON:
-        return bool(_COMPARED[op](*values))
-    table = {"bool": _BOOLEAN, "float": _FLOAT}.get(dtype.kind, _INTEGER)
-    function = table.get(op)
-    if function is None:
-        return None
-    if not dtype.is_float:
-        return function(*values)  # type: ignore[no-any-return]
-    with np.errstate(all="ignore"):
-        return float(function(*map(np.float64, values)))
 
 
 def _shifted_left(value: int, count: int) -> int:

@@ -11,7 +11,8 @@ from schedulog.facts.node import Node, node
 from schedulog.facts.ops import Op
 from schedulog.facts.simplify.rule import Rule
 
-LONGEST_CHAIN: Final = 1000
+MOST_REWRITES: Final = 10_000
+"""The most rewrites that one node may cause beyond those of its sources."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,10 +38,15 @@ class Engine:
         self._instead = instead
         self._because = because
         self._rules = _by_op(rules)
+        self._most = 0
 
     def rewrite(self, root: Node) -> Node:
-        """What `root` becomes. Raises GraphError SL236 if rules undo each other without end."""
+        """What `root` becomes; its sources must have been asked for, or be few.
+
+        Raises GraphError SL236 if rules undo each other or make a node grow without end.
+        """
         became = self.became
+        self._most = len(self.rewrites) + MOST_REWRITES
         stack = [[root]]
         while stack:
             forms = stack[-1]
@@ -84,10 +90,10 @@ class Engine:
     def _add(self, forms: list[Node], rule: str, result: Node) -> None:
         self.rewrites.append(Rewrite(rule, forms[-1], result))
         forms.append(result)
-        if len(forms) > LONGEST_CHAIN:
+        if len(self.rewrites) > self._most:
             last = ", ".join(dict.fromkeys(r.rule for r in self.rewrites[-20:]))
             raise GraphError("SL236", f"the simplification of {forms[0]!r} does not end",
-                             reason=f"these rules undo each other: {last}")  # fmt: skip
+                             reason=f"these rules feed each other: {last}")  # fmt: skip
 
 
 def _remade(n: Node, sources: tuple[Node, ...]) -> Node:

@@ -11,19 +11,21 @@ from schedulog.facts.simplify.constants import filled
 from schedulog.facts.simplify.rule import rule
 
 
-def _exponent(n: Node) -> float | None:
-    """The constant finite exponent of a power of floats."""
+def _exponent(n: Node) -> int | float | None:
+    """The constant finite exponent of a power."""
     exponent = n.src[1]
-    if exponent.op is not Op.CONST or not n.dtype.is_float or not math.isfinite(exponent.arg.value):
+    if exponent.op is not Op.CONST or (n.dtype.is_float and not math.isfinite(exponent.arg.value)):
         return None
-    return float(exponent.arg.value)
+    return exponent.arg.value  # type: ignore[no-any-return]
 
 
-@rule(Op.POW, "rounding")
+@rule(Op.POW, "finite")
 def negative_power(n: Node) -> Node | None:
     """x ** -c is (1/x) ** c."""
     c = _exponent(n)
-    return None if c is None or c >= 0 else alu(Op.POW, alu(Op.RECIP, n.src[0]), filled(n, -c), label=n.label)
+    if c is None or c >= 0 or not n.dtype.is_float:
+        return None
+    return alu(Op.POW, alu(Op.RECIP, n.src[0]), filled(n, -c), label=n.label)
 
 
 @rule(Op.POW)

@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from schedulog.errors import GraphError
 from schedulog.facts.graph import Graph
-from schedulog.facts.node import Node, node
+from schedulog.facts.node import Node, node, topological
 from schedulog.facts.ops import ELEMENTWISE, Op
 from schedulog.facts.simplify import arithmetic, constants, powers, storage, views
 from schedulog.facts.simplify.engine import Engine, Rewrite
@@ -20,8 +20,9 @@ RULES: Final[tuple[Rule, ...]] = tuple(
 """Every rule, in the order they are tried on a node."""
 
 READ_STORED: Final = "read-stored-order"
-"""The one rule that looks at a node's users: where a value is also stored in another order of its elements, its elementwise
-users read what is stored."""
+"""The one rule that looks at a node's users: where a value is also stored with its elements in another order, all its
+elementwise users (no casts) that read it directly read what is stored. No cycle can arise: what is stored comes from the
+value alone, and its users are behind both."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ def simplify(
     """
     rules = _chosen(preserves, without)
     engine = Engine(rules, {})
-    becomes = {n: engine.rewrite(n) for n in (*graph.nodes, *tensors)}
+    becomes = {n: engine.rewrite(n) for n in topological((graph.sink, *tensors))}
     rewrites = engine.rewrites
     sink = becomes[graph.sink]
     instead = {} if READ_STORED in without else _readers_of_stored(sink)
@@ -76,10 +77,10 @@ def _readers_of_stored(sink: Node) -> dict[Node, Node]:
     """The elementwise nodes that read a base which is also stored, permuted or flipped, and what they should be."""
     graph = Graph(sink)
     stored: dict[Node, Node] = {}
-    for n in graph.nodes:
-        found = storage.stored_order(n)
-        if found is not None:
-            stored[found[0]] = found[1]
+    for base, back in filter(None, map(storage.stored_order, graph.nodes)):
+        known = stored.get(base)
+        if known is None or _order_key(back) < _order_key(known):
+            stored[base] = back
     if not stored:
         return {}
     return {
@@ -87,6 +88,11 @@ def _readers_of_stored(sink: Node) -> dict[Node, Node]:
         for n in graph.nodes
         if n.op in _READERS and any(s in stored for s in n.src)
     }
+
+
+def _order_key(back: Node) -> str:
+    """Of several stored orders of one base, one is read, whichever is met first."""
+    return repr(back.arg.to_json())
 
 
 _READERS: Final = ELEMENTWISE - {Op.CAST, Op.BITCAST}

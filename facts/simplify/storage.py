@@ -47,7 +47,7 @@ def reduction_of_one_value(n: Node) -> Node | None:
 
 
 def _equal_values(source: Node, axes: tuple[int, ...]) -> int | None:
-    """How many elements lie along `axes`, if those are surely equal; None if not."""
+    """How many elements lie along `axes`, if there are some and they are surely equal; None if not."""
     if any(not isinstance(s, int) for s in source.shape):
         return None
     if source.op is not Op.CONST:
@@ -59,7 +59,7 @@ def _equal_values(source: Node, axes: tuple[int, ...]) -> int | None:
     count = 1
     for axis in axes:
         count *= int(source.shape[axis])  # type: ignore[arg-type]
-    return count
+    return count or None
 
 
 def _shrunk(source: Node, n: Node) -> Node:

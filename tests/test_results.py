@@ -1,0 +1,66 @@
+"""What tensors become after a run: kernel outputs, buffers, constants, other tensors."""
+
+from __future__ import annotations
+
+from schedulog.facts import dtype as dt
+from schedulog.facts.buffer import Buffer
+from schedulog.facts.build import alu, assign, buffer, const, permute, reshape
+from schedulog.facts.graph import graph_of
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
+from schedulog.facts.simplify import simplify
+from schedulog.run import schedule
+from schedulog.scheduler.results import Outcome, outcomes
+
+
+def after(*wanted: Node) -> dict[Node, Outcome]:
+    simplified = simplify(graph_of(wanted))
+    return outcomes(simplified, schedule(simplified.graph).schedule)
+
+
+MEMORY = buffer(Buffer(6, dt.float32, name="m"))
+ONE = const(1.0, dt.float32, (2, 3))
+
+
+def test_a_requested_value_is_its_kernels_output() -> None:
+    wanted = alu(Op.SQRT, reshape(MEMORY, (2, 3)))
+    found = after(wanted)[wanted]
+    assert (found.kind, found.node, found.shape, found.kernel) == ("kernel", wanted, (2, 3), 0)
+
+
+def test_a_value_that_simplifies_to_memory_is_the_buffer() -> None:
+    wanted = alu(Op.MUL, MEMORY, const(1.0, dt.float32, (6,)))
+    found = after(wanted)[wanted]
+    assert (found.kind, found.node, found.kernel) == ("buffer", MEMORY, None)
+
+
+def test_a_value_that_simplifies_to_a_constant_is_that() -> None:
+    wanted = alu(Op.MUL, reshape(MEMORY, (2, 3)), const(0.0, dt.float32, (2, 3)))
+    found = after(wanted)[wanted]
+    assert (found.kind, found.node) == ("constant", const(0.0, dt.float32, (2, 3)))
+
+
+def test_a_value_that_simplifies_to_another_tensor_is_that_tensor() -> None:
+    look = permute(reshape(MEMORY, (2, 3)), (1, 0))
+    wanted = alu(Op.ADD, look, const(0.0, dt.float32, (3, 2)))
+    found = after(wanted)
+    assert (found[wanted].kind, found[wanted].node) == ("tensor", look)
+    assert look not in found and MEMORY not in found
+
+
+def test_an_assign_is_its_target() -> None:
+    target = reshape(MEMORY, (2, 3))
+    written = assign(target, alu(Op.ADD, target, ONE))
+    whole = assign(MEMORY, alu(Op.SQRT, MEMORY))
+    assert (after(written)[written].kind, after(written)[written].node) == ("tensor", target)
+    assert (after(whole)[whole].kind, after(whole)[whole].node, after(whole)[whole].kernel) == (
+        "buffer",
+        MEMORY,
+        0,
+    )
+
+
+def test_what_is_inside_a_kernel_stays_what_it_was() -> None:
+    inside = alu(Op.SQRT, reshape(MEMORY, (2, 3)))
+    found = after(alu(Op.ADD, inside, ONE))
+    assert inside not in found
