@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from schedulog.cli.check import check_command
+from schedulog.cli.fmt import fmt_command
 from schedulog.cli.listing import devices_command, rules_command
 from schedulog.cli.replay import replay_command
 from schedulog.cli.run import run_command
@@ -46,5 +47,6 @@ app.command("why")(why_command)
 app.command("replay")(replay_command)
 app.command("check")(check_command)
 app.command("test")(test_command)
+app.command("fmt")(fmt_command)
 app.command("devices")(devices_command)
 app.command("rules")(rules_command)
