@@ -10,9 +10,11 @@ from typing import Literal
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Variable
 from schedulog.facts.view import ViewStack
 from schedulog.scheduler.loads import Load, loads_of
+from schedulog.scheduler.names import operation_names
 
 KernelKind = Literal["store", "assign", "copy", "view"]
 
@@ -82,9 +84,14 @@ class ScheduleItem:
 
     @staticmethod
     def of(kernel: Kernel) -> ScheduleItem:
-        """The item of a kernel; names in order of the graph, each once."""
-        names = tuple(dict.fromkeys(m.label for m in kernel.members if m.label))
+        """The item of a kernel; names as `operation_names` orders them. A copy kept aside computes nothing."""
+        names = operation_names(kernel.output, kernel.members, _name) if kernel.members else ()
         return ScheduleItem(kernel, kernel.buffers[:1], kernel.buffers[1:], names)
+
+
+def _name(n: Node) -> str:
+    """The name of what is computed: memory and constants are not."""
+    return "" if n.base.op in (Op.BUFFER, Op.CONST) else n.label
 
 
 @dataclass(frozen=True, eq=False)

@@ -213,7 +213,7 @@ class Tensor(Operators):
         """exp(x) / sum(exp(x)) along `axis`."""
         return self._unary("softmax", lambda n, label: numeric.softmax(n, axis, label))
 
-    def reshape(self, *shape: int | Sequence[int]) -> Tensor:
+    def reshape(self, *shape: Size | Sequence[Size]) -> Tensor:
         """The same elements in another shape; one size may be -1."""
         return self._unary("reshape", lambda n, label: build.reshape(n, whole_shape(flat(shape), n), label))
 
@@ -227,17 +227,17 @@ class Tensor(Operators):
         """Axis i of the result is axis `order[i]`."""
         return self._unary("permute", lambda n, label: build.permute(n, axes_of(flat(order), n), label))
 
-    def broadcast_to(self, *shape: int | Sequence[int]) -> Tensor:
+    def broadcast_to(self, *shape: Size | Sequence[Size]) -> Tensor:
         """Repeated to `shape` along axes of size 1 and new axes at the left."""
         return self._unary("broadcast_to", lambda n, label: compose.broadcast_to(n, flat(shape), label))
 
     expand = broadcast_to
 
-    def pad(self, widths: Sequence[tuple[int, int]]) -> Tensor:
+    def pad(self, widths: Sequence[tuple[Size, Size]]) -> Tensor:
         """(begin, end) zeros around each axis."""
         return self._unary("pad", lambda n, label: build.pad(n, list(widths), label))
 
-    def shrink(self, bounds: Sequence[tuple[int, int]]) -> Tensor:
+    def shrink(self, bounds: Sequence[tuple[Size, Size]]) -> Tensor:
         """The window [begin, end) of each axis."""
         return self._unary("shrink", lambda n, label: build.shrink(n, list(bounds), label))
 

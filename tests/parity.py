@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from devices_of_records import Hosts, device_count, runs_on_devices
 from loads_of_records import load_differences
+from metadata_of_records import metadata_differences
 from numpy.typing import NDArray
 from simplified import difference, result_difference, simplified_stage
 
@@ -42,7 +43,7 @@ from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
-DECISIONS = ("base_realizes", "realizes", "owners", "kernels", "loads", "order", "errors")
+DECISIONS = ("base_realizes", "realizes", "owners", "kernels", "loads", "metadata", "order", "errors")
 COMPARISONS = (*DECISIONS, "simplified", "results")
 
 
@@ -167,6 +168,7 @@ def _compare_kernels(
             if problem:
                 outcome.differences.append(("kernels", problem))
     outcome.differences += [("loads", problem) for problem in load_differences(schedule, record, ids)]
+    outcome.differences += [("metadata", problem) for problem in metadata_differences(schedule, record, ids)]
     if record["error"] is None:
         outcome.order_compared = _recorded_order_valid(record)
         if outcome.order_compared and [ids[k.output] for k in own] != [k["out"] for k in record["kernels"]]:

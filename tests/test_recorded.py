@@ -27,7 +27,7 @@ def parity(*options: str) -> dict[str, Any]:
 def test_decisions_equal_the_recorded_ones() -> None:
     found = parity()
     assert found["cases"] > 1400
-    for what in ("base_realizes", "realizes", "owners", "kernels", "order", "errors"):
+    for what in ("base_realizes", "realizes", "owners", "kernels", "loads", "metadata", "order", "errors"):
         assert found[what] >= 0.995 * found["cases"], (what, found["differences"][:5])
     assert found["order_valid"] >= 0.995 * found["cases"]
     assert found["order_compared"] > 0.9 * found["cases"]
