@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedulog.facts.node import Node
+from schedulog.facts.number import wrapped
 from schedulog.facts.ops import Op
 from schedulog.facts.record import Recorded, read_stages
 from schedulog.facts.simplify import Simplified, simplify
@@ -90,9 +91,19 @@ def _first_difference(ours: Node, theirs: Node) -> str:
         seen.add((one, other))
         same = one.op is other.op and one.dtype == other.dtype and len(one.src) == len(other.src)
         if not same or _argument(one) != _argument(other):
-            return f"{one!r} {one.arg} for {other!r} {other.arg}"
+            return f"{_reason(one, other)}: {one!r} {one.arg} for {other!r} {other.arg}"
         stack.extend(reversed(list(zip(one.src, other.src, strict=True))))
     return "the same nodes in other places"
+
+
+def _reason(one: Node, other: Node) -> str:
+    """What kind of difference it is, in a few words."""
+    if one.op is other.op is Op.CONST:
+        equal = _equal(one.arg.value, other.arg.value)
+        return "another shape of a constant under a mask" if equal else "another value of a constant"
+    if one.op is other.op is Op.VIEW and len(one.arg.views) < len(other.arg.views):
+        return "fewer views for the same look"
+    return "another node"
 
 
 def _argument(n: Node) -> Any:
@@ -127,24 +138,22 @@ def _same_result(
     if "tensor" in what:  # of several tensors that are one node here, the record may name another one
         return stage.tensors.nodes[what["tensor"]] is (tensor if ours is None else ours.node)
     if ours is None:  # a constant that movement operations made is the constant itself here
-        return (
-            "const" in what
-            and tensor.base.op is Op.CONST
-            and _equal(tensor.base.arg.value, _number(what["const"]))
-        )
+        return "const" in what and tensor.base.op is Op.CONST and _is_constant(tensor.base, what["const"])
     if ours.shape != tuple(parse_record(size) for size in what["shape"]):
         return False
     if "kernel" in what:
         return ours.kind == "kernel" and ours.node is outputs[what["kernel"]]
     if "const" in what:
-        return ours.kind == "constant" and _equal(ours.node.base.arg.value, _number(what["const"]))
+        return ours.kind == "constant" and _is_constant(ours.node.base, what["const"])
     if "buffer" in what:
         return ours.kind == "buffer" and ours.node is stage.recorded.nodes[what["buffer"]]
     return ours.kind == "buffer"  # memory that is not in the recorded graph
 
 
-def _number(value: Any) -> Any:
-    return float(value["float"]) if isinstance(value, dict) else value
+def _is_constant(n: Node, recorded: Any) -> bool:
+    """Whether a node is the recorded constant, which may be written as a number its type wraps."""
+    value = float(recorded["float"]) if isinstance(recorded, dict) else recorded
+    return _equal(n.arg.value, wrapped(value, n.dtype))
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -37,7 +37,9 @@ class Engine:
         self.rewrites: list[Rewrite] = []
         self._instead = instead
         self._because = because
-        self._rules = _by_op(rules)
+        given = tuple(rules)
+        self._early = _by_op(rule for rule in given if rule.early)
+        self._rules = _by_op(rule for rule in given if not rule.early)
         self._most = 0
 
     def rewrite(self, root: Node) -> Node:
@@ -72,6 +74,8 @@ class Engine:
         if other is not None:
             self._add(forms, self._because, other)
             return ()
+        if self._applied(self._early[current.op], forms, current):
+            return ()
         sources = current.src
         waiting = [s for s in sources if s not in became]
         if waiting:
@@ -80,12 +84,16 @@ class Engine:
         if changed != sources:
             forms.append(_remade(current, changed))
             return ()
-        for rule in self._rules[current.op]:
+        self._applied(self._rules[current.op], forms, current)
+        return ()
+
+    def _applied(self, rules: tuple[Rule, ...], forms: list[Node], current: Node) -> bool:
+        for rule in rules:
             result = rule.apply(current)
             if result is not None:
                 self._add(forms, rule.id, result)
-                return ()
-        return ()
+                return True
+        return False
 
     def _add(self, forms: list[Node], rule: str, result: Node) -> None:
         self.rewrites.append(Rewrite(rule, forms[-1], result))

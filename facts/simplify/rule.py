@@ -21,7 +21,8 @@ Law = Callable[[Node], Node | None]
 class Rule:
     """`apply` gives what a node is replaced by, or None where the rule says nothing about it.
 
-    `id` is stable. `ops` are the operations the rule is tried on, `sentence` says which law it applies.
+    `id` is stable. `ops` are the operations the rule is tried on, `sentence` says which law it applies. An `early` rule is
+    tried before the node's sources are rewritten: it holds whatever they become.
     """
 
     id: str
@@ -29,15 +30,18 @@ class Rule:
     apply: Law
     preserves: Preserves
     sentence: str
+    early: bool = False
 
 
-def rule(ops: Op | Collection[Op], preserves: Preserves = "values") -> Callable[[Law], Rule]:
+def rule(
+    ops: Op | Collection[Op], preserves: Preserves = "values", *, early: bool = False
+) -> Callable[[Law], Rule]:
     """Make a rule of a function: its id is the function's name with hyphens, its sentence the docstring's first line."""
     wanted = frozenset((ops,) if isinstance(ops, Op) else ops)
 
     def made(law: Law) -> Rule:
         sentence = (law.__doc__ or "").strip().partition("\n")[0]
-        return Rule(law.__name__.replace("_", "-"), wanted, law, preserves, sentence)
+        return Rule(law.__name__.replace("_", "-"), wanted, law, preserves, sentence, early)
 
     return made
 

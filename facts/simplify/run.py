@@ -75,9 +75,9 @@ def _chosen(preserves: Preserves, without: Collection[str]) -> tuple[Rule, ...]:
 
 def _readers_of_stored(sink: Node) -> dict[Node, Node]:
     """The elementwise nodes that read a base which is also stored, permuted or flipped, and what they should be."""
-    graph = Graph(sink)
+    nodes = tuple(topological((sink,)))
     stored: dict[Node, Node] = {}
-    for base, back in filter(None, map(storage.stored_order, graph.nodes)):
+    for base, back in filter(None, map(storage.stored_order, nodes)):
         known = stored.get(base)
         if known is None or _order_key(back) < _order_key(known):
             stored[base] = back
@@ -85,7 +85,7 @@ def _readers_of_stored(sink: Node) -> dict[Node, Node]:
         return {}
     return {
         n: node(n.op, tuple(stored.get(s, s) for s in n.src), n.arg, n.dtype, n.label)
-        for n in graph.nodes
+        for n in nodes
         if n.op in _READERS and any(s in stored for s in n.src)
     }
 

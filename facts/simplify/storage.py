@@ -11,7 +11,7 @@ from schedulog.facts.simplify.rule import rule
 from schedulog.facts.view import ViewStack
 
 
-@rule(frozenset(Op) - {Op.SINK, Op.BIND})
+@rule(frozenset(Op) - {Op.SINK, Op.BIND}, early=True)
 def nothing(n: Node) -> Node | None:
     """A value without elements is the constant 0 of its shape."""
     if 0 not in n.shape and n.size:
