@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from schedulog.cli.doc import all_packs
 from schedulog.scheduler.record.database import schema
 from schedulog.scheduler.record.queries import named_queries
 
@@ -69,7 +70,9 @@ def _joined(comment: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in comment.splitlines())
 
 
-PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType({"schema.md": schema_page})
+PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
+    {"schema.md": schema_page, "rules.md": all_packs}
+)
 
 
 def main() -> int:

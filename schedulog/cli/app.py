@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from schedulog.cli.check import check_command
+from schedulog.cli.doc import doc_command
 from schedulog.cli.fmt import fmt_command
 from schedulog.cli.listing import devices_command, rules_command
+from schedulog.cli.new import new_command
 from schedulog.cli.replay import replay_command
 from schedulog.cli.run import run_command
 from schedulog.cli.sql import sql_command
@@ -48,5 +50,7 @@ app.command("replay")(replay_command)
 app.command("check")(check_command)
 app.command("test")(test_command)
 app.command("fmt")(fmt_command)
+app.command("new")(new_command)
+app.command("doc")(doc_command)
 app.command("devices")(devices_command)
 app.command("rules")(rules_command)

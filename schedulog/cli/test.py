@@ -13,7 +13,7 @@ import typer
 from schedulog.cli.check import Format, Paths, findings, rule_groups
 from schedulog.cli.findings import FORMATS, severity
 from schedulog.cli.output import print_json, working
-from schedulog.errors import RuleError, SchedulogError, UsageError
+from schedulog.errors import Place, RuleError, SchedulogError, UsageError
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.load import with_required
 from schedulog.scheduler.rule_snapshots import baseline, read_snapshots, write_snapshots
@@ -31,18 +31,23 @@ class _Report:
     missing: Mapping[str, str]
 
     @property
-    def failed(self) -> list[RuleTestResult]:
-        return [result for result in self.results if not result.passed]
+    def failed(self) -> list[tuple[RuleTestResult, list[str]]]:
+        """Each failure once, with the engines and shufflings that have it."""
+        found: dict[tuple[Place, str], tuple[RuleTestResult, list[str]]] = {}
+        for result in self.results:
+            if not result.passed:
+                found.setdefault((result.place, result.message), (result, []))[1].append(result.how)
+        return list(found.values())
 
     @property
     def tests(self) -> int:
         return len({result.test.place for result in self.results})
 
     def summary(self) -> str:
-        """`3 tests, 12 assertions, 1 failed (sqlite, pydatalog; clingo is not installed)`."""
+        """`3 tests, 12 checks, 1 failure (sqlite, pydatalog; clingo is not installed)`."""
         how = "; ".join([", ".join(self.engines), *self.missing.values()])
-        counted = f"{plural(self.tests, 'test')}, {plural(len(self.results), 'assertion')}"
-        return f"{counted}, {len(self.failed)} failed ({how})"
+        counted = f"{plural(self.tests, 'test')}, {plural(len(self.results), 'check')}"
+        return f"{counted}, {plural(len(self.failed), 'failure')} ({how})"
 
 
 def test_command(
@@ -74,7 +79,7 @@ def test_command(
     if accept:
         results = _accept(chosen, results, obsolete=select is None)
     report = _Report(results, present, missing)
-    _tell([_finding(result) for result in report.failed], format_, report)
+    _tell([_finding(result, how) for result, how in report.failed], format_, report)
     return 1 if report.failed else 0
 
 
@@ -95,8 +100,8 @@ def _engines(wanted: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
     return present, {} if wanted else {name: why for name, why in found.items() if why is not None}
 
 
-def _finding(result: RuleTestResult) -> SchedulogError:
-    message = f'"{result.test.title}" fails on {result.how}: {result.assertion}'
+def _finding(result: RuleTestResult, how: Sequence[str]) -> SchedulogError:
+    message = f'"{result.test.title}" fails on {"; ".join(how)}: {result.assertion}'
     return RuleError("SL163", message, where=result.place, reason=result.message.replace("\n", "\n    "))
 
 
@@ -115,8 +120,8 @@ def _tell(found: Sequence[SchedulogError], format_: str, report: _Report | None)
 def _record(report: _Report) -> dict[str, Any]:
     return {
         "tests": report.tests,
-        "assertions": len(report.results),
-        "failed": len(report.failed),
+        "checks": len(report.results),
+        "failures": len(report.failed),
         "engines": list(report.engines),
         "missing_engines": dict(report.missing),
         "results": [

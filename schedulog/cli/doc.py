@@ -1,0 +1,60 @@
+"""`schedulog doc`: the pages of rules, relations and packs, made from the rule files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from schedulog.errors import UsageError
+from schedulog.rules import pack_names, pack_texts
+from schedulog.scheduler.language.describe import describe_pack, describe_relation, describe_rule
+from schedulog.scheduler.language.diagnostic import nearest
+from schedulog.scheduler.language.load import load_program, with_required
+from schedulog.scheduler.language.program import Program
+
+_INTRODUCTION = """# The rules
+
+Every rule that comes with schedulog, made from the rule files by `schedulog doc`. How rules are written:
+[rules/README.md](../rules/README.md).
+"""
+
+
+def doc_command(
+    name: Annotated[
+        str | None, typer.Argument(help="A rule, a relation or a pack. All packs if left out.")
+    ] = None,
+    rules: Annotated[
+        list[str] | None, typer.Option("--rules", help="A rule pack, file or folder; repeatable.")
+    ] = None,
+) -> None:
+    """Print the page of a rule or a relation, or the chapter of a pack, as Markdown."""
+    if name is None:
+        typer.echo(all_packs(), nl=False)
+        return
+    program = load_program(with_required(rules or pack_names()))
+    typer.echo(page_of(program, name), nl=False)
+
+
+def all_packs() -> str:
+    """The chapters of all packs that come with schedulog: docs/rules.md."""
+    program = load_program(pack_names())
+    return "\n".join(
+        [_INTRODUCTION, *(describe_pack(program, pack, pack_texts(pack)) for pack in pack_names())]
+    )
+
+
+def page_of(program: Program, name: str) -> str:
+    """The page of what is called `name`. Raises UsageError SL716 when nothing is."""
+    rule = name.partition("#")[0]
+    aliases = {alias: info.id for info in program.infos.values() for alias in info.alias}
+    rule = aliases.get(rule, rule)
+    if rule in program.infos:
+        return describe_rule(program, rule)
+    if name in program.relations:
+        return describe_relation(program, name)
+    if name in pack_names():
+        return describe_pack(program, name, pack_texts(name))
+    known = [*program.infos, *program.relations, *pack_names()]
+    help = nearest(name, known) or "schedulog rules lists the rules; --rules loads others"
+    raise UsageError("SL716", f"no rule, relation or pack is called `{name}`", help=help)
