@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from schedulog.facts.build import const
 from schedulog.facts.node import Node
-from schedulog.facts.number import wrapped
 from schedulog.facts.ops import Op
 from schedulog.facts.record import Recorded, read_stages
 from schedulog.facts.simplify import Simplified, simplify
@@ -153,7 +153,7 @@ def _same_result(
 def _is_constant(n: Node, recorded: Any) -> bool:
     """Whether a node is the recorded constant, which may be written as a number its type wraps."""
     value = float(recorded["float"]) if isinstance(recorded, dict) else recorded
-    return _equal(n.arg.value, wrapped(value, n.dtype))
+    return _equal(n.arg.value, const(value, n.dtype).arg.value)
 
 
 def _equal(one: Any, other: Any) -> bool:
