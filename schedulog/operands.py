@@ -71,8 +71,9 @@ def axes_of(axis: int | Sequence[Size] | None, n: Node) -> tuple[int, ...]:
 
 def flat(sizes: Sequence[Any]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` both mean (2, 3)."""
-    one = len(sizes) == 1 and (isinstance(sizes[0], Expr) or hasattr(sizes[0], "__index__"))
-    inner: Sequence[Any] = sizes[0] if len(sizes) == 1 and not one else sizes
+    first: Any = sizes[0] if len(sizes) == 1 else None
+    one = first is None or isinstance(first, Expr) or hasattr(first, "__index__")
+    inner: Sequence[Any] = sizes if one else first
     return tuple(size if isinstance(size, Expr) else operator.index(size) for size in inner)
 
 
