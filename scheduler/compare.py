@@ -21,7 +21,7 @@ Change = Literal["added", "removed", "changed"]
 class Cause:
     """Why something differs: a rule, an option or a fact that was added, removed or changed.
 
-    Where the rules are the same, another engine or the code of schedulog is the cause; `untraced` says that none was found.
+    Where rules and options are the same, another engine or the code of schedulog is the cause; `untraced`: none was found.
     """
 
     kind: CauseKind
@@ -29,8 +29,10 @@ class Cause:
     change: Change = "changed"
 
     def __str__(self) -> str:
-        named = f"{self.kind} {self.name}".rstrip() if self.kind != "rule" else self.name
-        return named if self.kind == "untraced" else f"{named} {self.change}"
+        if self.kind == "untraced":
+            return "what was not traced"
+        named = self.name if self.kind in ("rule", "code") else f"{self.kind} {self.name}"
+        return f"{named} {self.change}"
 
 
 @dataclass(frozen=True, slots=True)

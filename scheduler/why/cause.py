@@ -23,7 +23,7 @@ from schedulog.scheduler.why.spelling import Spelled, Speller, atom_text
 Fact = tuple[str, Spelled]
 
 _ENOUGH = 200_000
-"""After so many changed atoms the search ends; what was not reached stays without a cause."""
+"""After so many changed atoms the search ends; those that were not followed back by then stay without a cause."""
 
 
 def causes_of(
@@ -114,7 +114,9 @@ class _Search:
         """Follow changed atoms back to what they follow from."""
         waiting = deque(dict.fromkeys(facts))
         seen = set(waiting)
-        while waiting and len(seen) < _ENOUGH:
+        for _ in range(_ENOUGH):
+            if not waiting:
+                return
             fact = waiting.popleft()
             for need in self.needs(fact):
                 self.users.setdefault(need, []).append(fact)

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 from schedulog.errors import DatabaseError, SchedulogError
@@ -48,6 +48,7 @@ class Failed:
 
     code: str
     message: str
+    where: str = ""
     reason: str = ""
     help: str = ""
 
@@ -76,28 +77,36 @@ def _in_turn(job: Job, captures: Captures) -> Iterator[Result]:
 def _at_once(job: Job, captures: Captures, jobs: int) -> Iterator[Result]:
     # Spawned, not forked: a fork would take over whatever locks the threads of this process hold.
     context = multiprocessing.get_context("spawn")
-    size = max(1, min(8, len(captures.numbers) // (4 * jobs)))
-    with ProcessPoolExecutor(jobs, context, _ignore_interrupt) as pool:
+    numbers, size = captures.numbers, max(1, min(8, len(captures.numbers) // (4 * jobs)))
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(jobs, context) as pool:
         try:
-            yield from pool.map(partial(_in_process, job), captures.numbers, chunksize=size)
+            with _interrupts_held():
+                starts = range(0, len(numbers), size)
+                parts = [pool.submit(_in_process, job, numbers[i : i + size]) for i in starts]
+            for part in parts:
+                yield from part.result()
         except BrokenProcessPool as error:
             raise DatabaseError("SL612", "a process ended while it scheduled", where=job.database, reason=str(error),
                                 help="--jobs 1 shows at which call, or needs less memory") from error  # fmt: skip
         except BaseException:
-            # What is being scheduled there is of no use any more, and may take long.
-            _stop(pool)
+            # What is being scheduled there is of no use any more, and may take long. The pool then ends by itself.
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
             raise
 
 
-def _stop(pool: ProcessPoolExecutor) -> None:
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in multiprocessing.active_children():
-        process.terminate()
-
-
-def _ignore_interrupt() -> None:
-    """Ctrl-C reaches all processes of a terminal; the first one ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits while processes are started, and does not reach them: this process ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache
@@ -106,8 +115,9 @@ def _worker(job: Job) -> tuple[Captures, Replay]:
     return Captures(job.database), Replay(job.instead)
 
 
-def _in_process(job: Job, number: int) -> Result:
-    return _result(*_worker(job), number)
+def _in_process(job: Job, numbers: Sequence[int]) -> list[Result]:
+    captures, replay = _worker(job)
+    return [_result(captures, replay, number) for number in numbers]
 
 
 def _result(captures: Captures, replay: Replay, number: int) -> Result:
@@ -115,7 +125,8 @@ def _result(captures: Captures, replay: Replay, number: int) -> Result:
     try:
         return Result(number, name, replay(captures.read(number)))
     except SchedulogError as error:
-        return Result(number, name, error=Failed(error.code, error.message, error.reason, error.help))
+        failed = Failed(error.code, error.message, str(error.where), error.reason, error.help)
+        return Result(number, name, error=failed)
     except Exception as error:  # noqa: BLE001 (a bug that one graph meets is what a replay is to find)
         return Result(number, name, error=Failed("SL900", f"{type(error).__name__}: {error}"))
 

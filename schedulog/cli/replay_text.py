@@ -63,8 +63,8 @@ def _lines(result: Result) -> list[str]:
 
 def _error(error: Failed) -> list[str]:
     lines = [f"error[{error.code}] {error.message}"]
-    lines += [f"  why: {error.reason}"] if error.reason else []
-    return lines + ([f"  help: {error.help}"] if error.help else [])
+    parts = (("at", error.where), ("why:", error.reason), ("help:", error.help))
+    return lines + [f"  {name} {text}" for name, text in parts if text]
 
 
 def _failure(difference: Difference) -> list[str]:
