@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,8 @@ def axes_of(axis: int | Sequence[Size] | None, n: Node) -> tuple[int, ...]:
 
 def flat(sizes: Sequence[Any]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` both mean (2, 3)."""
-    first: Any = sizes[0] if len(sizes) == 1 else None
-    one = first is None or isinstance(first, Expr) or hasattr(first, "__index__")
-    inner: Sequence[Any] = sizes if one else first
+    nested = len(sizes) == 1 and not isinstance(sizes[0], Expr) and not hasattr(sizes[0], "__index__")
+    inner = chain.from_iterable(sizes) if nested else sizes
     return tuple(size if isinstance(size, Expr) else operator.index(size) for size in inner)
 
 
