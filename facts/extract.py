@@ -10,6 +10,7 @@ from schedulog.facts.graph import Graph
 from schedulog.facts.look import Looks
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
+from schedulog.facts.symbolic import upper_bound
 from schedulog.facts.view import ViewStack
 
 Row = tuple[int, ...]
@@ -61,7 +62,7 @@ def extract(graph: Graph, options: Mapping[str, int], intern: Intern) -> Facts:
 
 RELATIONS = (
     "op", "dtype", "width", "device", "size", "position", "int_shape", "source", "look", "whole", "edge",
-    "reduce_by", "requested", "option", "node_count", "device_count",
+    "reduce_by", "reduced", "requested", "option", "node_count", "device_count",
 )  # fmt: skip
 
 
@@ -95,3 +96,4 @@ def _describe(n: Node, at: int, rows: dict[str, list[Row]], intern: Intern) -> N
         rows["int_shape"].append((at,))
     if n.op is Op.REDUCE_AXIS:
         rows["reduce_by"].append((at, intern(n.arg.op)))
+        rows["reduced"] += [(at, axis, upper_bound(n.src[0].shape[axis])) for axis in n.arg.axes]

@@ -85,6 +85,11 @@ class Looks:
         """1 if `view` shows the elements of its buffer in their order (see `_in_order`)."""
         return int(_in_order(self._view[view]))
 
+    def stride(self, view: int, axis: int) -> int:
+        """Elements between neighbours on an axis, masks ignored; 1 where that is no one number, 0 where it repeats."""
+        found = self._view[view].real_strides()[axis]
+        return found if isinstance(found, int) else 1
+
     def functions(self) -> Mapping[str, Callable[..., int]]:
         """What `@name` means in a rule."""
         return {
@@ -97,6 +102,7 @@ class Looks:
             "shows_more": self.shows_more,
             "overlap": self.overlap,
             "aligned": self.aligned,
+            "stride": self.stride,
             "in_order": self.in_order,
         }
 
