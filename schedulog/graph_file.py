@@ -7,7 +7,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from schedulog.errors import GraphError
 from schedulog.facts.graph import Graph
 from schedulog.facts.json_format import read_graph
-from schedulog.facts.record import read_record
+from schedulog.facts.record import Recorded, read_record, read_stages
 
 SUFFIXES: Final = (".onnx", ".json", ".jsonl", ".jsonl.gz")
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -54,6 +54,20 @@ def load(
     return read_graph(_text(name), name) if suffix == ".json" else _recorded(name, line)
 
 
+def load_tensors(path: str | os.PathLike[str]) -> Graph:
+    """The tensor graph of a recorded call, before it was simplified: `calls.jsonl.gz#12` as `load` has it.
+
+    Raises GraphError: SL260, SL262, SL263 as `load`; SL235 a record without a tensor graph, SL261 no record.
+    """
+    name, _, line = os.fspath(path).partition("#")
+    if not name.lower().endswith(SUFFIXES[2:]):
+        raise GraphError("SL261", f"{name} holds no tensor graph beside the graph", where=name,
+                         help="recorded calls (.jsonl, .jsonl.gz) do")  # fmt: skip
+    if not Path(name).is_file():
+        raise GraphError("SL260", f"no file {name}", where=name)
+    return _recorded(name, line, lambda record, where: read_stages(record, where)[0])
+
+
 def _text(name: str) -> str:
     try:
         return Path(name).read_text(encoding="utf-8-sig")
@@ -67,7 +81,9 @@ def _unreadable(name: str, reason: str) -> GraphError:
     return GraphError("SL260", f"cannot read {name}", where=name, reason=reason)
 
 
-def _recorded(name: str, line: str) -> Graph:
+def _recorded(
+    name: str, line: str, read: Callable[[Mapping[str, Any], str], Recorded] = read_record
+) -> Graph:
     if line and not re.fullmatch(r"\d+", line):
         raise GraphError(
             "SL262", f"`#{line}` is no line of a record", where=name, help=f"{name}#0 is the first"
@@ -78,7 +94,7 @@ def _recorded(name: str, line: str) -> Graph:
         record = json.loads(_line(name, wanted))
         if not isinstance(record, dict):
             raise GraphError("SL263", "a recorded call is a JSON object", where=where)
-        return read_record(record, where).graph
+        return read(record, where).graph
     except json.JSONDecodeError as error:
         raise GraphError("SL263", "the line is not JSON", where=where, reason=error.msg) from error
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:

@@ -9,6 +9,7 @@ import typer
 from schedulog.cli.check import check_command
 from schedulog.cli.doc import doc_command
 from schedulog.cli.fmt import fmt_command
+from schedulog.cli.graph import graph_command
 from schedulog.cli.listing import devices_command, rules_command
 from schedulog.cli.new import new_command
 from schedulog.cli.replay import replay_command
@@ -46,6 +47,7 @@ def _options(
 app.command("run")(run_command)
 app.command("sql")(sql_command)
 app.command("why")(why_command)
+app.command("graph")(graph_command)
 app.command("replay")(replay_command)
 app.command("check")(check_command)
 app.command("test")(test_command)

@@ -1,0 +1,123 @@
+"""`schedulog graph`: a picture of a graph and of what was decided about it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from schedulog.cli.inputs import check_options, pairs
+from schedulog.cli.output import working
+from schedulog.cli.run import Dims, Options, Rules
+from schedulog.errors import UsageError
+from schedulog.graph_file import SUFFIXES, load, load_tensors
+from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.record.database import open_database, saved_decisions
+from schedulog.scheduler.schedule import Decisions, Scheduler
+
+if TYPE_CHECKING:
+    from schedulog.pictures.subject import Subject
+
+
+class StageName(StrEnum):
+    """The stages that can be drawn."""
+
+    tensor = "tensor"
+    simplified = "simplified"
+    kernels = "kernels"
+
+
+class FormatName(StrEnum):
+    """The formats of a picture."""
+
+    html = "html"
+    dot = "dot"
+
+
+def graph_command(
+    source: Annotated[str, typer.Argument(metavar="GRAPH_OR_DB", help="A graph, or a saved run.")],
+    stage: Annotated[
+        StageName, typer.Option(help="The graph asked for, the one scheduled in its kernels, or the kernels.")
+    ] = StageName.simplified,
+    format_: Annotated[
+        FormatName, typer.Option("--format", help="A page to look at, or Graphviz.")
+    ] = FormatName.html,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write; else standard output."),
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option(help="Which run of a saved file; the newest if left out.")
+    ] = None,
+    rules: Rules = None,
+    dim: Dims = None,
+    set_: Options = None,
+) -> None:
+    """Draw a graph: its operations, kernels and order, with the reasons. The page is one file and loads nothing."""
+    with working(f"drawing {source}"):
+        if PurePath(source.partition("#")[0]).name.lower().endswith(SUFFIXES):
+            subject = _scheduled(
+                source, stage, rules, pairs(dim or (), "--dim", int), pairs(set_ or (), "--set", int)
+            )
+        else:
+            subject = _saved(source, run, given=bool(rules or dim or set_))
+        text = _drawn(subject, stage, format_)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(output, text)
+
+
+def _drawn(subject: Subject, stage: StageName, format_: FormatName) -> str:
+    from schedulog.pictures.document import html_text
+    from schedulog.pictures.dot import dot_text
+    from schedulog.pictures.stages import picture
+
+    made = picture(subject, stage.value)
+    return html_text(made) if format_ is FormatName.html else dot_text(made)
+
+
+def _scheduled(
+    source: str, stage: StageName, rules: list[str] | None, dims: dict[str, int], options: dict[str, int]
+) -> Subject:
+    """Schedule a graph; of a recorded call the tensor graph is simplified here, if that is what is to be seen."""
+    from schedulog.facts.simplify import simplify
+    from schedulog.pictures.subject import Subject
+    from schedulog.scheduler.verify.simplified import check_simplified
+
+    program = load_program(rules or ["classic"])
+    check_options(program, options)
+    tensors = None
+    if stage is StageName.tensor and source.partition("#")[0].lower().endswith(SUFFIXES[2:]):
+        graph = load_tensors(source)
+        tensors = (graph, simplify(graph))
+        check_simplified(*tensors)
+    scheduler = Scheduler(program)
+    decisions = scheduler.decide(load(source, dims=dims) if tensors is None else tensors[1].graph, options)
+    return Subject(decisions, scheduler.schedule(decisions), tensors)
+
+
+def _saved(source: str, run: int | None, *, given: bool) -> Subject:
+    from schedulog.pictures.subject import Subject
+
+    if given:
+        raise typer.BadParameter(
+            "a saved run has its rules, dims and switches", param_hint="--rules, --dim, --set"
+        )
+    connection = open_database(source)
+    try:
+        decisions: Decisions = saved_decisions(connection, run)
+    finally:
+        connection.close()
+    return Subject(decisions, Scheduler(decisions.model.program).schedule(decisions))
+
+
+def _write(output: str, text: str) -> None:
+    try:
+        Path(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("SL720", f"cannot write {output}", where=output, reason=error.strerror or str(error),
+                         help="give another place with -o") from error  # fmt: skip
+    typer.echo(f"wrote {output}")
