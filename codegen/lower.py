@@ -13,6 +13,7 @@ from typing import Final
 from schedulog.codegen.index import in_range, through, through_to
 from schedulog.codegen.values import Computation, Compute, Constant, Index, Load, Reduction, Value
 from schedulog.errors import CodegenError
+from schedulog.facts.build import identity
 from schedulog.facts.dtype import bool_
 from schedulog.facts.node import Node
 from schedulog.facts.ops import ELEMENTWISE, Op
@@ -149,16 +150,25 @@ class _Lowering:
 
     def reduce_step(self, current: Node, indices: tuple[Size, ...]) -> _Step:
         source = current.src[0]
+        if any(upper_bound(source.shape[axis]) == 0 for axis in current.arg.axes):
+            nothing = Constant(current.dtype, identity(current.arg.op, current.dtype))
+            return _Step((), lambda _: self.intern(nothing))
         inner = list(indices)
         for axis in current.arg.axes:
             inner[axis] = self.loop(f"r{self.reductions}", source.shape[axis])
             self.reductions += 1
         loops = tuple(inner[a] for a in current.arg.axes)
         variables_ = tuple(v for v in loops if isinstance(v, Variable))
-        return _Step(
-            ((source, tuple(inner)),),
-            lambda sources: Reduction(current.dtype, current.arg.op, variables_, sources[0]),
-        )
+        return _Step(((source, tuple(inner)),), lambda sources: self.reduced(current, variables_, sources[0]))
+
+    def reduced(self, current: Node, loops: tuple[Variable, ...], body: Value) -> Value:
+        """The reduction over `loops`. Over none of them it is the element, though a sum, which starts at 0, is never -0."""
+        op, dtype = current.arg.op, current.dtype
+        if loops:
+            return Reduction(dtype, op, loops, body)
+        if op != "ADD" or not dtype.is_float:
+            return body
+        return self.intern(Compute(dtype, Op.ADD, (self.zero(body), body)))
 
     def in_range(self, indices: Sequence[Size], shape: Sequence[Size]) -> tuple[Size, ...]:
         named = [self.named(index) for index in indices]

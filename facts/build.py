@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
+from schedulog.facts.arguments import check_reduction
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.device_name import DEFAULT, is_file
 from schedulog.facts.dtype import DType, from_numpy
@@ -40,15 +41,10 @@ def array(values: NDArray[Any], name: str = "", device: str = DEFAULT) -> Node:
 def const(
     value: bool | float, dtype: DType, shape: Shape = (), device: str = DEFAULT, label: str = ""
 ) -> Node:
-    """`value` in every element of `shape`, brought to the dtype's own kind (and wrapped or rounded as it does)."""
-    if dtype.kind == "bool":
-        value = bool(value)
-    elif dtype.is_float:
-        value = float(value)
-    else:
-        wrapped = int(value) & ((1 << dtype.bits) - 1)
-        negative = dtype.kind == "int" and wrapped >> (dtype.bits - 1)
-        value = wrapped - (1 << dtype.bits) if negative else wrapped
+    """`value` in every element of `shape`, brought to the dtype's own kind (and wrapped or rounded as it does).
+
+    Raises GraphError (SL216) where that is impossible: NaN or an infinity as an integer.
+    """
     return node(Op.CONST, (), ConstArg(value, shape, device), dtype, label)
 
 
@@ -127,8 +123,12 @@ def bitcast(source: Node, dtype: DType, label: str = "") -> Node:
 
 
 def reduce(op: ReduceOp, source: Node, axes: Sequence[int], label: str = "") -> Node:
-    """Reduced over `axes`, which stay with size 1. Axes of size 1 need no reduction; an empty axis gives the identity."""
-    kept = tuple(sorted({a for a in axes if equal(source.shape[a], 1) is not True}))
+    """Reduced over `axes`, which stay with size 1. Axes of size 1 need no reduction; an empty axis gives the identity.
+
+    Raises GraphError (SL213) for an axis that does not exist (they count from 0) or stands twice.
+    """
+    check_reduction(op, sorted(axes), len(source.shape))
+    kept = tuple(a for a in sorted(axes) if equal(source.shape[a], 1) is not True)
     if not kept:
         return source
     result = tuple(1 if i in kept else s for i, s in enumerate(source.shape))
@@ -157,10 +157,10 @@ def copy(source: Node, device: str, clone: bool = False, label: str = "") -> Nod
 
 
 def assign(target: Node, value: Node, label: str = "") -> Node:
-    """`value` written into the memory under `target` (a BUFFER or a view of one). Raises GraphError (SL214)."""
-    if target.base.op not in (Op.BUFFER, Op.ASSIGN, Op.BUFFER_VIEW):
-        raise GraphError("SL214", f"cannot assign to {target!r}", reason="only memory can be written to",
-                         help="assign to a tensor that is realized")  # fmt: skip
+    """`value` written into the memory under `target` (a BUFFER or a view of one that shows each element once).
+
+    Raises GraphError (SL214) for another target.
+    """
     return node(Op.ASSIGN, (target, value), label=label)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
+from schedulog.errors import GraphError
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.node import Node, node, topological
 from schedulog.facts.ops import Op
@@ -19,6 +22,10 @@ class Graph:
 
     `outputs` names the SINK's sources, in order. `inputs` maps names to the buffers whose contents must be given at
     execution (a buffer with an `array` has its contents already). `input_shapes` holds the shapes those contents have.
+    `assumed` holds sizes that the file left open and nobody gave, by the dim's name or as "x[0]".
+
+    Making one raises GraphError (SL213): two outputs of one name, or names that are not one for each; two inputs for one memory, or an
+    input of a shape that its memory does not have.
     """
 
     sink: Node
@@ -26,6 +33,11 @@ class Graph:
     outputs: tuple[str, ...] = ()
     inputs: Mapping[str, Buffer] = field(default_factory=lambda: MappingProxyType({}))
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    assumed: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        _check_outputs(self)
+        _check_inputs(self)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -64,3 +76,26 @@ def graph_of(
     """The graph that requests `values`; outputs are called out0, out1, ... unless named."""
     names = tuple(outputs) or tuple(f"out{i}" for i in range(len(values)))
     return Graph(node(Op.SINK, tuple(values)), name, names, dict(inputs or {}), dict(input_shapes or {}))
+
+
+def _check_outputs(graph: Graph) -> None:
+    if graph.outputs and len(graph.outputs) != len(graph.sink.src):
+        raise GraphError(
+            "SL213", f"{len(graph.outputs)} names for {len(graph.sink.src)} outputs", where=graph.name
+        )
+    if len(set(graph.outputs)) < len(graph.outputs):
+        twice = next(name for name, count in Counter(graph.outputs).items() if count > 1)
+        raise GraphError("SL213", f"two outputs are called `{twice}`", where=graph.name,
+                         reason="a result is found by its name")  # fmt: skip
+
+
+def _check_inputs(graph: Graph) -> None:
+    names: dict[Buffer, str] = {}
+    for name, memory in graph.inputs.items():
+        if names.setdefault(memory, name) != name:
+            raise GraphError("SL213", f"inputs `{names[memory]}` and `{name}` are one memory", where=graph.name,
+                             reason="it has one content")  # fmt: skip
+        shape = graph.input_shapes.get(name, (memory.size,))
+        if math.prod(shape) != memory.size:
+            raise GraphError("SL213", f"input `{name}` of shape {list(shape)} in memory of {memory.size} elements",
+                             where=graph.name)  # fmt: skip

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
-from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import DType
 from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, Shape
+from schedulog.facts.number import element
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Size, Variable, from_json, to_json
 from schedulog.facts.view import View, ViewStack
+from schedulog.facts.views.reach import check_reach
 
 T = TypeVar("T")
 _TYPES: Final = {dict: "an object", list: "a list", str: "a text", int: "an integer", bool: "true or false"}
@@ -37,7 +38,12 @@ def field(record: Mapping[str, Any], name: str, kind: type[T], where: str, defau
 
 
 def _wrong(name: str, value: object, expected: str, where: str) -> GraphError:
-    return GraphError("SL232", f"`{name}` is {json.dumps(value)[:60]}, not {expected}", where=where)
+    return GraphError("SL232", f"`{name}` is {_shown(value)}, not {expected}", where=where)
+
+
+def _shown(value: object) -> str:
+    """The beginning of a JSON value."""
+    return json.dumps(value)[:60]
 
 
 def integers(value: object, name: str, where: str) -> tuple[int, ...]:
@@ -138,35 +144,50 @@ def read_buffer(record: Mapping[str, Any], kind: DType, shape: Shape | None, whe
 def _read_data(data: object, kind: DType, where: str) -> NDArray[Any]:
     target = kind.to_numpy()
     if isinstance(data, list):
-        return np.array([build.const(_number(v, where), kind).arg.value for v in data], target)
+        return np.array([_number(v, kind, f"data`[{i}]", where) for i, v in enumerate(data)], target)
     if not isinstance(data, str):
         raise _wrong("data", data, "base64 or a list of numbers", where)
     try:
         packed = base64.b64decode(data, validate=True)
-        return np.frombuffer(packed, target.newbyteorder("<")).astype(target)
+        found = np.frombuffer(packed, target.newbyteorder("<")).astype(target)
     except (binascii.Error, ValueError):
         raise GraphError("SL232", f"`data` is not base64 of {kind} numbers", where=where) from None
+    if kind.kind == "bool" and any(byte > 1 for byte in packed):
+        raise GraphError("SL232", "`data` is not base64 of bool numbers", where=where,
+                         reason=f"a bool is a byte of 0 or 1, not of {max(packed)}")  # fmt: skip
+    return found
 
 
-def _number(value: object, where: str) -> bool | int | float:
-    if isinstance(value, dict) and value.get("float") in ("nan", "inf", "-inf"):
-        return float(value["float"])
-    if isinstance(value, (bool, int, float)):
-        return value
-    raise _wrong("value", value, 'a number, true, false or {"float": "nan"}', where)
+def _number(value: object, kind: DType, name: str, where: str) -> bool | int | float:
+    """A number of JSON as an element of a dtype; `name` is the field. Raises GraphError (SL232): it is none."""
+    quoted = name if "`" in name else f"{name}`"
+    number = value
+    if isinstance(value, dict) and len(value) == 1 and value.get("float") in ("nan", "inf", "-inf"):
+        number = float(value["float"])
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise GraphError(
+            "SL232", f"`{quoted} is beyond all floats", where=where, help='write {"float": "inf"}'
+        )
+    if not isinstance(number, (bool, int, float)):
+        raise GraphError("SL232", f"`{quoted} is {_shown(value)}, not a number, true, false or {{\"float\": \"nan\"}}",
+                         where=where)  # fmt: skip
+    try:
+        return element(number, kind)
+    except GraphError as error:
+        raise GraphError(
+            "SL232", f"`{quoted} is {error.message.replace(' is not ', ', not ', 1)}", where=where
+        ) from None
 
 
 def _read_const(arg: Any, kind: DType, shape: Shape, where: str) -> ConstArg:
-    """A bare value is brought to the dtype; in an object it is kept as it is."""
+    """A bare value, or an object that also names a device."""
     if isinstance(arg, dict) and "value" in arg:
-        return ConstArg(_number(arg["value"], where), shape, field(arg, "device", str, where, ""))
+        return ConstArg(
+            _number(arg["value"], kind, "value", where), shape, field(arg, "device", str, where, "")
+        )
     if arg is None:
         raise GraphError("SL232", "`arg` is missing", where=where, reason="it is the constant's value")
-    value = _number(arg, where)
-    if kind.is_integer and isinstance(value, float) and not value.is_integer():
-        raise _wrong("arg", arg, f"an {kind}", where)
-    made: ConstArg = build.const(value, kind, shape).arg
-    return made
+    return ConstArg(_number(arg, kind, "arg", where), shape, "")
 
 
 def _read_variable(arg: dict[str, Any], where: str) -> Variable:
@@ -186,14 +207,14 @@ def _read_reduce(arg: dict[str, Any], src: tuple[Node, ...], where: str) -> Redu
 def _read_views(arg: object, src: tuple[Node, ...], where: str) -> ViewStack:
     if type(arg) is not list or not arg or not all(isinstance(v, dict) for v in arg):
         raise _wrong("arg", arg, "a list of views", where)
-    views = tuple(_read_view(v, where) for v in arg)
-    below: list[Shape] = [
-        *([src[0].shape] if src else [View.create(()).shape]),
-        *(v.shape for v in views[:-1]),
-    ]
-    for base, view in zip(below, views, strict=True):
-        _check_reach(view, base, where)
-    return ViewStack(views)
+    stack = ViewStack(tuple(_read_view(v, where) for v in arg))
+    # Symbolic views, which no node checks, have to fit at least for the values their variables have.
+    check_reach(stack.bound().views, _bound(src[0].shape if src else ()))
+    return stack
+
+
+def _bound(shape: Shape) -> Shape:
+    return ViewStack.of_shape(shape).bound().shape
 
 
 def _read_view(record: Mapping[str, Any], where: str) -> View:
@@ -229,25 +250,3 @@ def _read_mask(value: object, rank: int, where: str) -> tuple[tuple[Size, Size],
     ):
         raise _wrong("mask", value, f"a list of {rank} pairs [begin, end]", where)
     return tuple((_size(begin), _size(end)) for begin, end in value)
-
-
-def _check_reach(view: View, base: Shape, where: str) -> None:
-    """Refuses a view of known sizes that touches what its base does not have."""
-    bounds = view.mask or tuple((0, s) for s in view.shape)
-    known = (view.offset, *view.strides, *view.shape, *base, *(x for pair in bounds for x in pair))
-    if not all(isinstance(x, int) for x in known):
-        return
-    ranges = cast(tuple[tuple[int, int], ...], bounds)
-    inside = zip(ranges, cast(tuple[int, ...], view.shape), strict=True)
-    if not all(0 <= begin <= end <= size for (begin, end), size in inside):
-        raise GraphError("SL213", f"mask {list(ranges)} outside of shape {list(view.shape)}", where=where)
-    if any(begin == end for begin, end in ranges):
-        return
-    ends = [
-        (s * b, s * (e - 1)) for s, (b, e) in zip(cast(tuple[int, ...], view.strides), ranges, strict=True)
-    ]
-    offset = cast(int, view.offset)
-    first, last = (offset + sum(pick(pair) for pair in ends) for pick in (min, max))
-    count = math.prod(cast(tuple[int, ...], base))
-    if first < 0 or last >= count:
-        raise GraphError("SL213", f"a view touches elements {first} to {last} of {count}", where=where)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
+import re
+import sys
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
@@ -22,6 +25,7 @@ VERSION: Final = 1
 _NODE_FIELDS: Final = frozenset({"id", "op", "dtype", "shape", "src", "arg", "label"})
 _GRAPH_FIELDS: Final = frozenset({"format", "version", "name", "nodes", "outputs", "inputs"})
 _OPS: Final = frozenset(Op) - {Op.SINK}
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def write_graph(graph: Graph, *, contents: bool = True) -> str:
@@ -72,7 +76,7 @@ def read_graph(text: str, file: str = "<text>") -> Graph:
 
     Raises GraphError: SL230 not JSON or not a graph, SL231 a source that is not defined before its user, SL232 a
     field that is missing or wrong, SL233 a later version of the format; and, naming the node, SL202, SL203, SL210
-    to SL213 and SL222.
+    to SL214 and SL222 to SL225.
     """
     record = _parsed(text, file)
     _check_head(record, file)
@@ -92,11 +96,28 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
         raise GraphError("SL232", f"`{error}` stands twice in one object", where=file) from None
     except _NotJson as error:
         raise GraphError("SL230", f"not JSON: {error}", where=file, help='write {"float": "nan"}') from None
+    except ValueError:  # the only other one: Python reads integers up to a length
+        raise GraphError(
+            "SL232", f"an integer of more than {sys.get_int_max_str_digits()} digits", where=file
+        ) from None
     except RecursionError:
         raise GraphError("SL230", "not a graph: nested too deeply", where=file) from None
+    _check_texts(text, record, file)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise GraphError("SL230", f'not a graph: no "format": "{FORMAT}"', where=file)
     return record
+
+
+def _check_texts(text: str, record: object, file: str) -> None:
+    r"""Refuses half of a character, as "\ud800" is one: such a text can be neither shown nor saved."""
+    if not _SURROGATE.search(text):
+        return
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        raise GraphError("SL232", f"a text with {half}, which is half of a character", where=file,
+                         help="write the character itself, or both halves") from None  # fmt: skip
 
 
 class _RepeatedKey(Exception):
@@ -203,14 +224,19 @@ class _Reader:
         self, record: Mapping[str, Any], entries: list[Any]
     ) -> tuple[dict[str, Buffer], dict[str, tuple[int, ...]]]:
         memory: dict[str, Buffer] = {}
+        names: dict[Buffer, str] = {}
         shapes: dict[str, tuple[int, ...]] = {}
         for name in record:
             where = f"{self._file}: input `{name}`"
             entry = field(record, name, dict, where)
             _check_fields(entry, frozenset({"node", "unused", "shape"}), where)
             memory[name] = self._input(entry, where, entries)
+            twin = names.setdefault(memory[name], name)
+            if twin != name:
+                raise GraphError("SL232", f"`node` is the memory of input `{twin}` too", where=where,
+                                 reason="it has one content")  # fmt: skip
             if "shape" in entry:
-                shapes[name] = integers(entry["shape"], "shape", where)
+                shapes[name] = _input_shape(entry["shape"], memory[name], where)
         return memory, shapes
 
     def _input(self, entry: Mapping[str, Any], where: str, entries: list[Any]) -> Buffer:
@@ -222,6 +248,14 @@ class _Reader:
             raise GraphError("SL232", f"`node` is a {found.op}, not a BUFFER", where=where)
         memory: Buffer = found.arg
         return memory
+
+
+def _input_shape(value: object, memory: Buffer, where: str) -> tuple[int, ...]:
+    shape = integers(value, "shape", where)
+    if math.prod(shape) != memory.size:
+        raise GraphError("SL232", f"`shape` is {list(shape)}, of {math.prod(shape)} elements, but the memory has {memory.size}",
+                         where=where)  # fmt: skip
+    return shape
 
 
 def _op(name: str, where: str) -> Op:

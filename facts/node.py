@@ -6,15 +6,18 @@ import math
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from schedulog.errors import GraphError
+from schedulog.facts.arguments import check_reduction, check_target, check_window
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import DType, bool_, void
+from schedulog.facts.number import wrapped
 from schedulog.facts.ops import ARITY, COMPARISON, ELEMENTWISE, Op
 from schedulog.facts.symbolic import Size, Variable, upper_bound
 from schedulog.facts.view import ViewStack
+from schedulog.facts.views.reach import check_reach
 
 ReduceOp = Literal["ADD", "MUL", "MAX"]
 Shape = tuple[Size, ...]
@@ -56,7 +59,7 @@ class Node:
     (an ONNX name, or file:line of a Tensor call); it is not part of the identity.
     """
 
-    __slots__ = ("arg", "device", "dtype", "label", "op", "shape", "src", "__weakref__")
+    __slots__ = ("__weakref__", "arg", "device", "dtype", "label", "op", "shape", "src")
 
     op: Op
     dtype: DType
@@ -103,18 +106,28 @@ class _Interned:
 
 _INTERNED: Final = _Interned()
 
+_TYPED: Final = frozenset({Op.CONST, Op.CAST, Op.BITCAST, Op.BIND, Op.BUFFER_VIEW})
+"""Operations whose dtype does not follow from their operands."""
+
 
 def node(
     op: Op, src: tuple[Node, ...] = (), arg: Any = None, dtype: DType | None = None, label: str = ""
 ) -> Node:
-    """The node for this operation. `dtype` is needed for CONST, CAST, BITCAST and BIND; elsewhere it is derived.
+    """The node for this operation. `dtype` is needed for CONST, CAST, BITCAST, BIND and BUFFER_VIEW; elsewhere it
+    follows, and only an image may be given that is not what follows.
 
-    Raises GraphError: SL210 wrong number of sources, SL211 shapes differ, SL212 dtypes differ, SL213 bad argument.
+    The value of a CONST is brought to its dtype, as `wrapped` does.
+
+    Raises GraphError: SL210 wrong number of sources, SL211 shapes differ, SL212 dtypes differ, SL213 bad argument,
+    SL214 an assign to what is no memory or not one place for each value, SL216 a constant that is no element of its dtype,
+    SL225 a view of what its source does not have.
     """
     _check_arity(op, src)
     fresh = Node()
-    fresh.op, fresh.src, fresh.arg, fresh.label = op, src, arg, label
+    fresh.op, fresh.src, fresh.label = op, src, label
     fresh.dtype = _dtype(op, src, arg, dtype)
+    fresh.arg = arg = _constant(arg, fresh.dtype) if op is Op.CONST else arg
+    _check_argument(fresh)
     fresh.shape = _shape(op, src, arg) if op is not Op.BITCAST else _bitcast_shape(src[0], fresh.dtype)
     fresh.device = _device(op, src, arg)
     identity = arg.key() if isinstance(arg, ConstArg) else arg
@@ -125,6 +138,31 @@ def _check_arity(op: Op, src: tuple[Node, ...]) -> None:
     expected = ARITY.get(op)
     if expected is not None and len(src) != expected:
         raise GraphError("SL210", f"{op} takes {expected} sources, not {len(src)}")
+
+
+def _constant(arg: ConstArg, dtype: DType) -> ConstArg:
+    value = wrapped(arg.value, dtype)
+    return arg if repr(value) == repr(arg.value) else replace(arg, value=value)
+
+
+def _check_argument(fresh: Node) -> None:
+    """What is left to check once operands fit each other."""
+    arg, src = fresh.arg, fresh.src
+    match fresh.op:
+        case Op.VIEW:
+            check_reach(arg.views, src[0].shape)
+        case Op.REDUCE_AXIS:
+            check_reduction(arg.op, arg.axes, len(src[0].shape))
+        case Op.ASSIGN:
+            check_target(repr(src[0]), _under_windows(src[0].base).op, src[0].view)
+        case Op.BUFFER_VIEW:
+            check_window(arg, fresh.dtype, src[0].nbytes)
+
+
+def _under_windows(base: Node) -> Node:
+    while base.op is Op.BUFFER_VIEW:
+        base = base.src[0].base
+    return base
 
 
 def _shape(op: Op, src: tuple[Node, ...], arg: Any) -> Shape:
@@ -138,9 +176,6 @@ def _shape(op: Op, src: tuple[Node, ...], arg: Any) -> Shape:
         case Op.VIEW:
             return arg.shape  # type: ignore[no-any-return]
         case Op.REDUCE_AXIS:
-            rank = len(src[0].shape)
-            if any(not 0 <= axis < rank for axis in arg.axes):
-                raise GraphError("SL213", f"axes {arg.axes} of a reduction over {rank} axes")
             return tuple(1 if i in arg.axes else s for i, s in enumerate(src[0].shape))
         case Op.BUFFER_VIEW:
             return arg  # type: ignore[no-any-return]
@@ -168,26 +203,36 @@ def _bitcast_shape(source: Node, dtype: DType) -> Shape:
 
 
 def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DType:
+    if op in _TYPED:
+        if dtype is None:
+            raise GraphError("SL212", f"{op} needs a dtype")
+        return dtype
+    derived = _derived_dtype(op, src, arg)
+    if dtype is None or dtype == derived:
+        return derived
+    # An image is another place for the same floats, which its users may not know of.
+    if dtype.image is None and derived.image is None:
+        raise GraphError("SL212", f"{op} of {derived} is not {dtype}", reason="its dtype follows from its operands",
+                         help="cast it")  # fmt: skip
+    return dtype
+
+
+def _derived_dtype(op: Op, src: tuple[Node, ...], arg: Any) -> DType:
     match op:
         case Op.SINK:
             return void
         case Op.BUFFER:
-            return dtype or arg.dtype  # type: ignore[no-any-return]
-        case Op.CONST | Op.CAST | Op.BITCAST | Op.BIND | Op.BUFFER_VIEW:
-            if dtype is None:
-                raise GraphError("SL212", f"{op} needs a dtype")
-            return dtype
+            kind: DType = arg.dtype
+            return kind
         case _ if op in COMPARISON:
             _same_dtype(op, src)
             return bool_
         case Op.WHERE:
             _same_dtype(op, src[1:])
-            return dtype or src[1].dtype
+            return src[1].dtype
         case _ if op in ELEMENTWISE and op not in (Op.SHL, Op.SHR):
             _same_dtype(op, src)
-            return dtype or src[0].dtype
-        case _:
-            return dtype or src[0].dtype
+    return src[0].dtype
 
 
 def _same_dtype(op: Op, src: tuple[Node, ...]) -> None:

@@ -169,7 +169,7 @@ def test_masked_views_show_zeros_even_over_nan() -> None:
 
 
 def test_a_view_out_of_bounds_is_refused() -> None:
-    wrong = ViewStack((View.create((4,), (1,), 1),))
+    wrong = ViewStack((View.create((4,), (1,), Variable("n", 0, 3, 1)),))
     with pytest.raises(DeviceError) as caught:
         value(node(Op.VIEW, (build.array(ints(1, 2, 3, 4)),), wrong))
     assert caught.value.code == "SL521" and caught.value.message == "a view touches elements 1 to 4 of 4"

@@ -125,6 +125,18 @@ def test_what_follows_from_the_rest_may_be_left_out() -> None:
     assert reference(scalar, {})["c"].tolist() == -math.inf
 
 
+N: dict[str, Any] = {"var": "n", "min": 1, "max": 3, "val": 3}
+
+
+def number(kind: str, value: object) -> str:
+    return text([{"id": "c", "op": "CONST", "dtype": kind, "arg": value}])
+
+
+def test_a_pair_of_halves_is_a_character() -> None:
+    graph = read_graph(text([X | {"label": "\U0001f600"}], outputs={"x": "x"}))
+    assert graph.sink.src[0].label == "\U0001f600"
+
+
 BAD: list[tuple[str, str, str, str]] = [
     ('{"format": "schedulog-graph",\n "version": 1, nodes', "SL230", "g.json:2:16", "not JSON: Expecting property"),
     ('{"format": "schedulog-graph", "version": 1, "nodes": [{"id"', "SL230", "g.json:1:60", "not JSON: Expecting ':'"),
@@ -149,8 +161,8 @@ BAD: list[tuple[str, str, str, str]] = [
     (text([X | {"shape": [3]}]), "SL232", "g.json: x", "`shape` is [3], but this op gives [2]"),
     (text([X | {"arg": {"data": "?"}}]), "SL232", "g.json: x", "`data` is not base64 of int32 numbers"),
     (text([X | {"arg": {"data": [1], "size": 2}}]), "SL203", "g.json: x", "contents of 1 x int32 for a buffer of 2"),
-    (text([X | {"arg": {"data": ["a"]}}]), "SL232", "g.json: x", '`value` is "a", not a number'),
-    (text([{"id": "c", "op": "CONST", "dtype": "int8", "arg": 1.5}]), "SL232", "g.json: c", "`arg` is 1.5, not an int8"),
+    (text([X | {"arg": {"data": ["a"]}}]), "SL232", "g.json: x", '`data`[0] is "a", not a number'),
+    (text([{"id": "c", "op": "CONST", "dtype": "int8", "arg": 1.5}]), "SL232", "g.json: c", "`arg` is 1.5, not an int8 from"),
     (text([{"id": "c", "op": "CONST", "arg": 1}]), "SL232", "g.json: c", "`dtype` is missing"),
     (text([X, {"id": "y", "op": "CAST", "src": ["x"]}]), "SL232", "g.json: y", "`dtype` is missing"),
     (text([X, {"id": "y", "op": "ADD", "src": ["x"]}]), "SL210", "g.json: y", "ADD takes 2 sources, not 1"),
@@ -160,16 +172,52 @@ BAD: list[tuple[str, str, str, str]] = [
      "axes (1,) of a reduction over 1 axes"),
     (text([X, {"id": "y", "op": "REDUCE_AXIS", "src": ["x"], "arg": {"op": "MIN", "axes": [0]}}]), "SL232", "g.json: y",
      '`op` is "MIN", not ADD, MUL or MAX'),
-    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [3]}]}]), "SL213", "g.json: v",
+    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [3]}]}]), "SL225", "g.json: v",
      "a view touches elements 0 to 2 of 2"),
-    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [2], "mask": [[0, 3]]}]}]), "SL213", "g.json: v",
-     "mask [(0, 3)] outside of shape [2]"),
+    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [2], "mask": [[0, 3]]}]}]), "SL225", "g.json: v",
+     "a mask [[0, 3]] on a view of shape [2]"),
     (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [2], "strides": []}]}]), "SL232", "g.json: v",
      "`strides` is [], not a list of 1"),
     (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [{"v": 1}]}]}]), "SL222", "g.json: v", "{'v': 1} is"),
     (text([X, {"id": "y", "op": "NEG", "src": ["x"], "arg": 1}]), "SL232", "g.json: y", "NEG takes no `arg`"),
     (text([X, ONE], inputs={"x": {"node": "one"}}), "SL232", "g.json: input `x`", "`node` is a CONST, not a BUFFER"),
     (text([X], inputs={"x": {"node": "x", "shape": [-1]}}), "SL232", "g.json: input `x`", "`shape` is [-1], not a list"),
+    (text([X], inputs={"x": {"node": "x", "shape": [3]}}), "SL232", "g.json: input `x`",
+     "`shape` is [3], of 3 elements, but the memory has 2"),
+    (text([X], inputs={"x": {"node": "x"}, "y": {"node": "x"}}), "SL232", "g.json: input `y`",
+     "`node` is the memory of input `x` too"),
+    (number("int8", 300), "SL232", "g.json: c", "`arg` is 300, not an int8 from -128 to 127"),
+    (number("uint16", -1), "SL232", "g.json: c", "`arg` is -1, not a uint16 from 0 to 65535"),
+    (number("int8", {"value": 128}), "SL232", "g.json: c", "`value` is 128, not an int8 from -128 to 127"),
+    (number("int32", True), "SL232", "g.json: c", "`arg` is true, not an int32 from"),
+    (number("bool", 1), "SL232", "g.json: c", "`arg` is 1, not a bool, true or false"),
+    (number("float16", 1e5), "SL232", "g.json: c", "`arg` is 100000.0, not a float16 of at most 65504 in size"),
+    (number("float64", 10**400), "SL232", "g.json: c", "`arg` is an integer of 401 digits, not a float64 of at most"),
+    (number("float64", 1).replace(": 1}", ": 1e999}"), "SL232", "g.json: c", "`arg` is beyond all floats"),
+    (number("int8", {"float": "nan"}), "SL232", "g.json: c", "`arg` is nan, not an int8 from -128 to 127"),
+    (text([X | {"dtype": "int8", "arg": {"data": [1, 300]}}]), "SL232", "g.json: x",
+     "`data`[1] is 300, not an int8 from -128 to 127"),
+    (text([X | {"arg": {"data": [1.5, 1]}}]), "SL232", "g.json: x", "`data`[0] is 1.5, not an int32 from"),
+    (text([X | {"arg": {"data": [1, True]}}]), "SL232", "g.json: x", "`data`[1] is true, not an int32 from"),
+    (text([X | {"dtype": "bool", "arg": {"data": "AAI="}}]), "SL232", "g.json: x", "`data` is not base64 of bool numbers"),
+    (text([]).replace('"version": 1', '"version": ' + "9" * 5000), "SL232", "g.json", "an integer of more than 4300 digits"),
+    (text([X | {"label": "\ud800"}]), "SL232", "g.json", "a text with \\ud800, which is half of a character"),
+    (text([X]).replace("int32", "\udfff"), "SL232", "g.json", "a text with \\udfff, which is half of a character"),
+    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [{"expr": ["IDIV", 2, 0]}]}]}]), "SL224", "g.json: v",
+     "division by 0 in ['IDIV', 2, 0]"),
+    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [{"expr": ["MOD", N, 0]}]}]}]), "SL224", "g.json: v",
+     "division by 0 in ['MOD', {'var': 'n'"),
+    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [1], "strides": [1], "offset": N}]}]), "SL225",
+     "g.json: v", "a view touches elements 3 to 3 of 2"),
+    (text([X, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [2]}, {"shape": [3]}]}]), "SL225", "g.json: v",
+     "a view touches elements 0 to 2 of 2"),
+    (text([X, {"id": "w", "op": "BUFFER_VIEW", "dtype": "int8", "src": ["x"], "arg": [9]}]), "SL225", "g.json: w",
+     "a window of 9 bytes into 8"),
+    (text([X, {"id": "y", "op": "REDUCE_AXIS", "src": ["x"], "arg": {"op": "ADD", "axes": [0, 0]}}]), "SL213", "g.json: y",
+     "axes (0, 0) of a reduction"),
+    (text([X, ONE, {"id": "y", "op": "ASSIGN", "src": ["one", "x"]}]), "SL214", "g.json: y", "cannot assign to <CONST int32[2]>"),
+    (text([X, ONE, {"id": "v", "op": "VIEW", "src": ["x"], "arg": [{"shape": [2], "strides": [0]}]},
+           {"id": "y", "op": "ASSIGN", "src": ["v", "one"]}]), "SL214", "g.json: y", "cannot assign to <VIEW int32[2]>"),
 ]  # fmt: skip
 
 

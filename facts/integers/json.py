@@ -9,7 +9,16 @@ from typing import Any, Final
 from schedulog.errors import GraphError
 from schedulog.facts.integers.compare import less
 from schedulog.facts.integers.divide import quotient, remainder
-from schedulog.facts.integers.expr import Atom, FloorDiv, Modulo, Size, Variable, atoms
+from schedulog.facts.integers.expr import (
+    Atom,
+    FloorDiv,
+    Modulo,
+    Size,
+    Variable,
+    atoms,
+    lower_bound,
+    upper_bound,
+)
 
 Operation = Callable[[Any, Any], Any]
 
@@ -50,7 +59,8 @@ def _prefix(size: Size, done: Mapping[Atom, Any]) -> Any:
 
 
 def from_json(obj: Any) -> Size:
-    """What `to_json` wrote. Raises GraphError: SL222 for anything else, SL223 for a variable with crossed bounds.
+    """What `to_json` wrote. Raises GraphError: SL222 for anything else, SL223 for a variable with crossed bounds, SL224
+    for a division by what is always 0.
 
     IDIV and MOD round down, CMPLT is 0 or 1; a "text" in an expression is for people and not read.
     """
@@ -109,6 +119,8 @@ def _reduce(part: list[Any], values: list[Size]) -> None:
     del values[-count:]
     result = operands[0]
     for operand in operands[1:]:
+        if part[0] in ("IDIV", "MOD") and lower_bound(operand) == upper_bound(operand) == 0:
+            raise GraphError("SL224", f"division by 0 in {str(part)[:80]}", reason="it has no value")
         result = _OPERATIONS[part[0]](result, operand)
     values.append(result)
 

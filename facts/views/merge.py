@@ -14,6 +14,8 @@ def merge(inner: View, outer: View) -> View | None:
     """The one view that shows what `outer` shows of `inner`, or None."""
     if inner.contiguous:
         return outer
+    if 0 in outer.shape:  # nothing is shown, whatever is below; no mask could say less
+        return View.create(outer.shape)
     if outer.contiguous:
         if outer.shape == inner.shape:
             return inner
