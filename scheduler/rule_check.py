@@ -6,36 +6,43 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from schedulog.errors import RuleError
+from schedulog.scheduler.clashes import check_clashes
 from schedulog.scheduler.language.diagnostic import ordered
 from schedulog.scheduler.language.load import examine, with_required
+from schedulog.scheduler.lint.lint import lint
+from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_tests import read_cases, suites
 
 
-def check_rules(packs: Sequence[str | Path]) -> tuple[RuleError, ...]:
+def check_rules(packs: Sequence[str | Path], witnesses: Path | None = None) -> tuple[RuleError, ...]:
     """All errors and warnings about packs, rule files and folders, in the order in which they are told.
 
-    Packs that the files ask for (`%! requires:`) are loaded with them. Mistakes in rule tests are told where the rules
-    have none.
+    Packs that the files ask for (`%! requires:`) are loaded with them. What needs rules without errors, such as mistakes
+    in rule tests, is told where there are none. Graphs on which rules disagree are written to the folder `witnesses`.
     """
     asked = with_required(packs)
     found = examine(asked)
     if found.program is None:
         return found.findings
-    return tuple(ordered([*found.findings, *_test_mistakes(asked)]))
+    cases, mistakes = _cases(asked)
+    clashes = check_clashes(found.program, cases, witnesses)
+    return tuple(ordered([*found.findings, *lint(found.rules), *mistakes, *clashes]))
 
 
-def _test_mistakes(packs: Sequence[str | Path]) -> Iterator[RuleError]:
-    """What is not well formed in the tests inside and beside rule files."""
+def _cases(packs: Sequence[str | Path]) -> tuple[list[Case], list[RuleError]]:
+    """The tests inside and beside rule files, and what is not well formed in those."""
+    cases: list[Case] = []
+    errors: list[RuleError] = []
     try:
         found = suites(packs)
     except RuleError as error:
-        yield from each(error)
-        return
+        return [], list(each(error))
     for suite in found:
         try:
-            read_cases(suite)
+            cases += read_cases(suite)
         except RuleError as error:
-            yield from each(error)
+            errors += each(error)
+    return cases, errors
 
 
 def each(error: RuleError) -> Iterator[RuleError]:

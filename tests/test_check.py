@@ -9,10 +9,13 @@ import pytest
 
 from schedulog.codes import TITLES, title
 from schedulog.errors import Place, RuleError
+from schedulog.scheduler.language.diagnostic import ordered
 from schedulog.scheduler.language.load import link, load_program
 from schedulog.scheduler.language.program import Const, Program
+from schedulog.scheduler.language.rule_set import merge
 from schedulog.scheduler.language.rule_text import format_rule
 from schedulog.scheduler.language.syntax import parse_text
+from schedulog.scheduler.lint.lint import lint
 
 BAD = Path(__file__).parent / "bad"
 CODES = sorted(path.stem for path in BAD.glob("SL1*.dl"))
@@ -43,7 +46,8 @@ def findings(code: str) -> str:
             load_program([path])
         disable = ["bad/bg-node"] if code == "SL119" else []
         files = [parse_text(path.read_text(encoding="utf-8"), path.name, "bad")]
-        warnings = link(files, disable=disable).warnings
+        found = link(files, disable=disable).warnings
+        warnings = [*found, *ordered(lint(merge(files)[0]))] if code > "SL151" else found
     except RuleError as error:
         return str(error).replace(path.as_posix(), path.name) + "\n"
     return "".join(f"{warning}\n" for warning in warnings)
@@ -56,7 +60,7 @@ def test_exact_text(code: str) -> None:
 
 
 def test_every_rule_code_has_a_bad_file() -> None:
-    language = {code for code in TITLES if "SL100" <= code <= "SL119" or code in ("SL150", "SL151")}
+    language = {code for code in TITLES if "SL100" <= code <= "SL119" or "SL150" <= code <= "SL156"}
     assert set(CODES) == language
     assert title("SL110") == "a variable that nothing binds"
 

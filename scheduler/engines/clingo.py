@@ -19,6 +19,7 @@ from schedulog.scheduler.engines.clingo_text import ClingoText, fact_lines
 from schedulog.scheduler.engines.driver import Statistics
 from schedulog.scheduler.engines.engine import DEFAULT_LIMITS, Limits, Row, Setting
 from schedulog.scheduler.engines.functions import CallFailed, Calls
+from schedulog.scheduler.engines.keys import check_keys
 from schedulog.scheduler.engines.set_engine import SetEngine, SetEvaluator
 from schedulog.scheduler.language.expression import postorder
 from schedulog.scheduler.language.program import Aggregate, Compare, Const, Program, Rule
@@ -51,6 +52,7 @@ class ClingoEvaluator(SetEvaluator):
             raise _no_verdict(f"the program has {found}", "ask the sqlite engine which atoms are undefined")
         engine.tables.update(models[0])
         self.check_sums(engine)
+        check_keys(setting, sorted(engine.tables), engine)
         return Statistics(seconds=time.perf_counter() - begin)
 
     def check_range(self, rows: dict[str, set[Row]]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from schedulog.errors import ScheduleError
 from schedulog.scheduler.engines.engine import Engine, Setting
+from schedulog.scheduler.engines.keys import check_keys
 from schedulog.scheduler.engines.strata import Component, SubComponent
 from schedulog.scheduler.engines.undefined import undefined_error
 
@@ -50,7 +51,8 @@ class Statistics:
 def evaluate(setting: Setting, engine: Engine) -> Statistics:
     """Evaluate every component in order; the relations are then in the engine.
 
-    Raises ScheduleError SL120 when the truth of some atom stays open, SL140 when a limit is reached.
+    Raises ScheduleError SL120 when the truth of some atom stays open, SL132 when a key has two values, SL140 when a
+    limit is reached.
     """
     statistics = Statistics()
     begin = last = time.perf_counter()
@@ -62,6 +64,7 @@ def evaluate(setting: Setting, engine: Engine) -> Statistics:
             for sub in component.subs:
                 found.rounds += engine.evaluate(sub)
             found.evaluations = len(component.subs)
+        check_keys(setting, component.relations, engine)
         now = time.perf_counter()
         found.seconds, last = now - last, now
         statistics.components.append(found)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from schedulog.scheduler.language.expression import literals
+from schedulog.scheduler.language.functional import possible_clashes
 from schedulog.scheduler.language.program import Program, Rule
 
 T = TypeVar("T", str, tuple[str, tuple[int, ...]])
@@ -45,10 +46,14 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The components of a program, each after those it depends on, and the relations that no rule derives."""
+    """The components of a program, each after those it depends on, and the relations that no rule derives.
+
+    `keys` are the relations whose rules might give one key two values, each with the number of its key columns.
+    """
 
     components: tuple[Component, ...]
     base: tuple[str, ...]
+    keys: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def subs(self) -> tuple[SubComponent, ...]:
@@ -68,7 +73,9 @@ def stratify(program: Program) -> Strata:
         if group[0] in by_head and any(rule.body for name in group for rule in by_head.get(name, [])):
             components.append(_component(group, by_head, sum(len(c.subs) for c in components)))
     done = {name for component in components for name in component.relations}
-    return Strata(tuple(components), tuple(sorted(set(program.relations) - done)))
+    clashing = sorted({one.head.relation for one, _ in possible_clashes(program.rules, program.relations)})
+    keys = {name: program.relations[name].key or 0 for name in clashing}
+    return Strata(tuple(components), tuple(sorted(set(program.relations) - done)), keys)
 
 
 def _component(group: tuple[str, ...], by_head: Mapping[str, list[Rule]], index: int) -> Component:

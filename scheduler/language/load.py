@@ -21,10 +21,14 @@ from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What there is to say about a rule set: all errors and warnings in order, and the program if there is no error."""
+    """What there is to say about a rule set: all errors and warnings in order, and the program if there is no error.
+
+    `rules` is what the files say together, with all their mistakes.
+    """
 
     findings: tuple[RuleError, ...]
     program: Program | None
+    rules: RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ def examine(packs: Sequence[str | Path], *, extra: Sequence[tuple[str, str] | Ru
     files = _parsed(packs, extra, errors)
     merged, mistakes, warnings = _checked(files, errors)
     program = None if mistakes else _program(merged, frozenset(), tuple(ordered(warnings)))
-    return Examined(tuple(ordered([*mistakes, *warnings])), program)
+    return Examined(tuple(ordered([*mistakes, *warnings])), program, merged)
 
 
 def _parsed(

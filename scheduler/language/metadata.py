@@ -25,6 +25,7 @@ KEYS: Final = (
     "why",
     "alias",
     "refuse",
+    "allow",
 )
 _FILE_KEYS: Final = frozenset({"pack", "requires"})
 
@@ -123,6 +124,11 @@ def _check_entry(entry: Entry) -> RuleError | None:
     if entry.key in ("id", "alias") and not _ID.fullmatch(entry.value):
         hint = "small letters, digits and dashes: pack/rule-name"
         return RuleError("SL118", f"`{entry.value}` is not a rule id", where=entry.place, help=hint)
+    if entry.key == "allow" and not re.fullmatch(r"SL15[0-9]", entry.value):
+        hint = "`%! allow: SL154` accepts a warning about this rule; errors cannot be accepted"
+        return RuleError(
+            "SL118", f"`{entry.value}` is not the code of a warning", where=entry.place, help=hint
+        )
     if (entry.key == "refuse") != (entry.number is not None):
         hint = "`%! refuse 2: ...` words the failing of the second condition; no other key takes a number"
         return RuleError("SL118", f"wrong number at `{entry.key}`", where=entry.place, help=hint)
@@ -148,6 +154,7 @@ def rule_info(header: Header, rule_id: str, pack: str) -> RuleInfo:
         place=header.place("id"),
         preserves=header.value("preserves"),
         alias=tuple(entry.value for entry in header.entries if entry.key == "alias"),
+        allow=tuple(entry.value for entry in header.entries if entry.key == "allow"),
         refusals=tuple(
             (e.number, e.value) for e in header.entries if e.key == "refuse" and e.number is not None
         ),

@@ -169,7 +169,7 @@ class RuleInfo:
     """The `%!` header of a rule: what people are told about it.
 
     `why` says the decision in words; `refusals` give, by condition (from 1), the words for its failing; `alias` holds
-    earlier ids of the rule; `preserves` names what the rule leaves unchanged.
+    earlier ids of the rule; `preserves` names what the rule leaves unchanged; `allow` the codes of accepted warnings.
     """
 
     id: str
@@ -184,6 +184,7 @@ class RuleInfo:
     preserves: str = ""
     alias: tuple[str, ...] = ()
     refusals: tuple[tuple[int, str], ...] = ()
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

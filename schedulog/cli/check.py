@@ -20,6 +20,9 @@ from schedulog.scheduler.rule_check import check_rules
 USER_RULES: Final = "schedulog_rules"
 """The folder of a project's own rules, which commands about rules look at when no path is given."""
 
+WITNESSES: Final = Path(".schedulog")
+"""The folder for graphs on which rules disagree."""
+
 _CLEAR: Final = "\033[2J\033[H"
 
 _SECONDS: Final = 0.5
@@ -68,7 +71,7 @@ def _part(path: str) -> str | Path:
 
 def findings(groups: Sequence[Sequence[str | Path]]) -> list[SchedulogError]:
     """The findings about all groups, each once."""
-    found = [finding for group in groups for finding in check_rules(group)]
+    found = [finding for group in groups for finding in check_rules(group, WITNESSES)]
     return list({(str(f.where), f.code, f.message): f for f in ordered(found)}.values())
 
 
