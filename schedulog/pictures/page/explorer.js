@@ -173,7 +173,9 @@ function drawEdges() {
 /** The path of an edge: down from the source, through its bends, to the top of the target. */
 function route(d) {
   const from = rects.get(d.s), to = rects.get(d.t);
-  const points = [[from.x + from.w / 2, from.y + from.h]];
+  // An order edge keeps clear of the data edge between the same two.
+  const aside = d.edge.kind === "version" ? 16 : 0;
+  const points = [[from.x + from.w / 2 + aside, from.y + from.h]];
   const {a, b} = d.edge;
   const chain = a === b ? [] : bends.get(a + ">" + b) || [];
   for (const bend of chain) {
@@ -181,7 +183,7 @@ function route(d) {
     if (!places.heights[row]) continue;
     points.push([x, places.tops[row]], [x, places.tops[row] + places.heights[row]]);
   }
-  points.push([to.x + to.w / 2, to.y]);
+  points.push([to.x + to.w / 2 + aside, to.y]);
   let path = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
   for (let i = 1; i < points.length; i++) {
     const [x0, y0] = points[i - 1], [x1, y1] = points[i];
