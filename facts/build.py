@@ -48,50 +48,53 @@ def const(
     return node(Op.CONST, (), ConstArg(value, shape, device), dtype, label)
 
 
-def view(source: Node, look: ViewStack, label: str = "") -> Node:
-    """`source` seen through `look`, on its base; an unmasked view of a constant is a constant of the new shape."""
+def view(source: Node, look: ViewStack, label: str = "", *, moved: bool = False) -> Node:
+    """`source` seen through `look`, on its base; an unmasked view of a constant is a constant of the new shape.
+
+    `moved` says that `look` was made by movements of the plain look at `source`, and so reaches nothing else.
+    """
     whole = source.view.then(look) if source.op is Op.VIEW else look
     base = source.base
     if base.op is Op.CONST and not whole.masked:
         return node(Op.CONST, (), ConstArg(base.arg.value, whole.shape, base.arg.device), base.dtype, label)
     if whole.contiguous and whole.shape == base.shape:
         return base
-    return node(Op.VIEW, (base,), whole, base.dtype, label or base.label)
+    return node(Op.VIEW, (base,), whole, base.dtype, label or base.label, moved=moved)
 
 
 def reshape(source: Node, shape: Sequence[Size], label: str = "") -> Node:
     return (
         source
         if tuple(shape) == source.shape
-        else view(source, source_look(source).reshape(tuple(shape)), label)
+        else view(source, source_look(source).reshape(tuple(shape)), label, moved=True)
     )
 
 
 def permute(source: Node, order: Sequence[int], label: str = "") -> Node:
-    return view(source, source_look(source).permute(tuple(order)), label)
+    return view(source, source_look(source).permute(tuple(order)), label, moved=True)
 
 
 def expand(source: Node, shape: Sequence[Size], label: str = "") -> Node:
     return (
         source
         if tuple(shape) == source.shape
-        else view(source, source_look(source).expand(tuple(shape)), label)
+        else view(source, source_look(source).expand(tuple(shape)), label, moved=True)
     )
 
 
 def pad(source: Node, widths: Sequence[tuple[Size, Size]], label: str = "") -> Node:
     """Zeros before and after each axis: `widths` = (begin, end) per axis."""
-    return view(source, source_look(source).pad(tuple(widths)), label)
+    return view(source, source_look(source).pad(tuple(widths)), label, moved=True)
 
 
 def shrink(source: Node, bounds: Sequence[tuple[Size, Size]], label: str = "") -> Node:
     """The window [begin, end) of each axis."""
-    return view(source, source_look(source).shrink(tuple(bounds)), label)
+    return view(source, source_look(source).shrink(tuple(bounds)), label, moved=True)
 
 
 def flip(source: Node, axes: Sequence[bool], label: str = "") -> Node:
     """Reversed along the axes marked True."""
-    return view(source, source_look(source).flip(tuple(axes)), label)
+    return view(source, source_look(source).flip(tuple(axes)), label, moved=True)
 
 
 def source_look(source: Node) -> ViewStack:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from schedulog.errors import GraphError
-from schedulog.facts.arguments import check_reduction, check_target, check_window
+from schedulog.facts.arguments import check_reduction, check_size, check_target, check_window
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import DType, bool_, void
 from schedulog.facts.number import wrapped
@@ -109,26 +109,39 @@ _INTERNED: Final = _Interned()
 _TYPED: Final = frozenset({Op.CONST, Op.CAST, Op.BITCAST, Op.BIND, Op.BUFFER_VIEW})
 """Operations whose dtype does not follow from their operands."""
 
+_SIZED: Final = frozenset({Op.BUFFER, Op.CONST, Op.VIEW})
+"""Operations whose result can be larger than their operands."""
+
 
 def node(
-    op: Op, src: tuple[Node, ...] = (), arg: Any = None, dtype: DType | None = None, label: str = ""
+    op: Op,
+    src: tuple[Node, ...] = (),
+    arg: Any = None,
+    dtype: DType | None = None,
+    label: str = "",
+    *,
+    moved: bool = False,
 ) -> Node:
     """The node for this operation. `dtype` is needed for CONST, CAST, BITCAST, BIND and BUFFER_VIEW; elsewhere it
     follows, and only an image may be given that is not what follows.
 
-    The value of a CONST is brought to its dtype, as `wrapped` does.
+    The value of a CONST is brought to its dtype, as `wrapped` does. `moved` says that a VIEW's argument was made by
+    movements of how its source is seen, which cannot leave the source: what it reaches is then not looked at again.
 
     Raises GraphError: SL210 wrong number of sources, SL211 shapes differ, SL212 dtypes differ, SL213 bad argument,
     SL214 an assign to what is no memory or not one place for each value, SL216 a constant that is no element of its dtype,
-    SL225 a view of what its source does not have.
+    SL225 a view of what its source does not have, SL226 a value larger than any machine can count.
     """
     _check_arity(op, src)
     fresh = Node()
     fresh.op, fresh.src, fresh.label = op, src, label
     fresh.dtype = _dtype(op, src, arg, dtype)
     fresh.arg = arg = _constant(arg, fresh.dtype) if op is Op.CONST else arg
-    _check_argument(fresh)
+    if not moved:
+        _check_argument(fresh)
     fresh.shape = _shape(op, src, arg) if op is not Op.BITCAST else _bitcast_shape(src[0], fresh.dtype)
+    if op in _SIZED:
+        check_size(fresh.shape, fresh.dtype)
     fresh.device = _device(op, src, arg)
     identity = arg.key() if isinstance(arg, ConstArg) else arg
     return _INTERNED.get((op, fresh.dtype, src, identity), fresh)

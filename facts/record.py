@@ -48,9 +48,12 @@ class Recorded:
     nodes: Mapping[int, Node]
 
 
-def read_record(record: Mapping[str, Any], file: str = "record") -> Recorded:
-    """The `graph` of a record. Raises GraphError: SL235 for a record without one or with an unknown operation."""
-    return _read(record, "graph", {}, file)
+def read_record(record: Mapping[str, Any], file: str = "record", stage: str = "graph") -> Recorded:
+    """One `stage` of a record: `graph`, or `tensor_graph`.
+
+    Raises GraphError: SL235 for a record without it or with an unknown operation.
+    """
+    return _read(record, stage, {}, file)
 
 
 def read_stages(record: Mapping[str, Any], file: str = "record") -> tuple[Recorded, Recorded]:
@@ -89,7 +92,7 @@ def _moved(row: Mapping[str, Any], made: Mapping[int, Node]) -> Node:
     if source.op is Op.CONST and not look.masked:
         constant = ConstArg(source.arg.value, look.shape, source.arg.device)
         return node(Op.CONST, (), constant, source.dtype, str(row.get("metadata") or ""))
-    return node(Op.VIEW, (source.base,), look, None, str(row.get("metadata") or ""))
+    return node(Op.VIEW, (source.base,), look, None, str(row.get("metadata") or ""), moved=True)
 
 
 def _still(shape: Shape) -> ViewStack:
@@ -154,7 +157,7 @@ def _device(row: Mapping[str, Any]) -> str:
 
 
 def _shape(sizes: Sequence[Any]) -> Shape:
-    return tuple(parse_record(s) for s in sizes)
+    return tuple(s if type(s) is int else parse_record(s) for s in sizes)
 
 
 def _view(row: Mapping[str, Any]) -> View:
