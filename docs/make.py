@@ -9,10 +9,12 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from examples import refreshed
 from schedulog.cli.doc import all_packs
 from schedulog.scheduler.record.database import schema
 from schedulog.scheduler.record.queries import named_queries
@@ -70,6 +72,16 @@ def _joined(comment: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in comment.splitlines())
 
 
+def error_pages() -> dict[Path, Callable[[], str]]:
+    """The pages of the error codes, with what their examples give now."""
+    folder = FOLDER.parent / "schedulog" / "pages"
+    return {path: partial(_error_page, path) for path in sorted(folder.glob("*.md"))}
+
+
+def _error_page(path: Path) -> str:
+    return refreshed(path.read_text(encoding="utf-8"))
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {"schema.md": schema_page, "rules.md": all_packs}
 )
@@ -81,8 +93,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
     check = parser.parse_args().check
     status = 0
-    for name, make in PAGES.items():
-        path, text = FOLDER / name, make()
+    made = {FOLDER / name: make for name, make in PAGES.items()} | error_pages()
+    for path, make in made.items():
+        text = make()
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         if check:

@@ -69,10 +69,14 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL223": "a variable outside its bounds",
         "SL224": "a division by what can be 0",
         "SL225": "a view that shows what is not there",
+        "SL226": "a value larger than any machine can count",
         "SL230": "a graph file that is not JSON or not a graph",
         "SL231": "a node whose source is not defined before it",
         "SL232": "a field of a graph file that is missing, unknown or wrong",
         "SL233": "a graph file of a later version",
+        "SL235": "a recorded call that lacks something, or names what does not exist",
+        "SL236": "a simplification that does not end",
+        "SL237": "an unknown simplification rule",
         # ONNX files.
         "SL240": "the onnx package is not installed",
         "SL241": "a file that is no ONNX model, or a damaged one",
@@ -101,6 +105,10 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         # Devices, files and what moves between them.
         "SL500": "an unknown device",
         "SL501": "a device that cannot run here",
+        "SL502": "code that the compiler does not compile",
+        "SL503": "a compiler that takes too long",
+        "SL504": "a cache of compiled code that cannot be used",
+        "SL510": "memory that does not fit its buffer",
         "SL522": "a window into memory that is not in one piece",
         "SL540": "a computation on disk",
         "SL541": "a file that cannot be opened, read or written",
@@ -116,6 +124,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL520": "an operation that has no meaning for its dtype",
         "SL521": "a view that leaves its memory",
         "SL530": "memory whose contents are not given",
+        "SL534": "values for which there is not enough memory",
         "SL531": "an input of the wrong shape or dtype",
         "SL532": "an input the graph does not have",
         # Verification of each stage.
@@ -140,6 +149,9 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL315": "an input relation that the graph does not supply",
         "SL511": "a variable without a value, or outside its bounds",
         "SL512": "a value of a variable for which a view would leave its memory",
+        # Code generation.
+        "SL401": "a kernel that cannot be written as code",
+        "SL402": "an operation or element type that has no code",
         # Run databases.
         "SL601": "a database that does not exist",
         "SL602": "a file that is no whole database of runs",

@@ -8,6 +8,7 @@ import typer
 
 from schedulog.cli.check import check_command
 from schedulog.cli.doc import doc_command
+from schedulog.cli.explain import explain_command
 from schedulog.cli.fmt import fmt_command
 from schedulog.cli.graph import graph_command
 from schedulog.cli.listing import devices_command, rules_command
@@ -50,6 +51,7 @@ app.command("why")(why_command)
 app.command("graph")(graph_command)
 app.command("replay")(replay_command)
 app.command("check")(check_command)
+app.command("explain")(explain_command)
 app.command("test")(test_command)
 app.command("fmt")(fmt_command)
 app.command("new")(new_command)

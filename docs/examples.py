@@ -1,0 +1,114 @@
+"""Run the examples on the pages of the error codes, so that each page shows what is really said.
+
+A page has fenced blocks. A block with a file name (` ```prolog mine.dl `) is a file of the example. Blocks that are run:
+
+    prolog     rules by themselves, without core
+    graph      a graph in the short notation
+    python     a program that ends with an error
+    console    `$ schedulog ...` commands, in a folder with the example's files
+
+What a block gives stands in the `text` block behind it; for `console`, below each command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from schedulog.__main__ import main
+from schedulog.errors import RuleError, SchedulogError
+from schedulog.facts.notation import read_notation
+from schedulog.scheduler.language.diagnostic import ordered
+from schedulog.scheduler.language.load import link
+from schedulog.scheduler.language.rule_set import merge
+from schedulog.scheduler.language.syntax import parse_text
+from schedulog.scheduler.lint.lint import lint
+
+_BLOCK: Final = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+
+
+def refreshed(page: str) -> str:
+    """The page with what its examples give now."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            return _refreshed(page)
+        finally:
+            os.chdir(before)
+
+
+def _refreshed(page: str) -> str:
+    parts: list[str] = []
+    end, given = 0, ""
+    for block in _BLOCK.finditer(page):
+        kind, name, text = block.groups()
+        parts.append(page[end : block.start()])
+        end = block.end()
+        if name:
+            Path(name).write_text(text, encoding="utf-8")
+        elif kind == "console":
+            text = _console(text)
+        elif kind in _RUNNERS:
+            given = _RUNNERS[kind](text)
+        elif kind == "text" and given:
+            text, given = given, ""
+        head = f"```{kind} {name}" if name else f"```{kind}"
+        parts.append(f"{head}\n{text}```\n")
+    return "".join(parts) + page[end:]
+
+
+def _rules(text: str) -> str:
+    """The errors of a rule text, or else its warnings."""
+    files = [parse_text(text, "example.dl", "example")]
+    try:
+        warnings = link(files).warnings
+    except RuleError as error:
+        return f"{error}\n"
+    return "".join(f"{warning}\n" for warning in ordered([*warnings, *lint(merge(files)[0])]))
+
+
+def _graph(text: str) -> str:
+    try:
+        read_notation(text, "example")
+    except SchedulogError as error:
+        return f"{error}\n"
+    return ""
+
+
+def _program(text: str) -> str:
+    try:
+        exec(compile(text, "example.py", "exec"), {"__name__": "example"})  # noqa: S102 (the pages are ours)
+    except SchedulogError as error:
+        return f"{error}\n"
+    return ""
+
+
+def _console(text: str) -> str:
+    """Every command with what it prints."""
+    return "".join(f"$ {command}\n{_output(command)}" for command in _commands(text))
+
+
+def _commands(text: str) -> Iterator[str]:
+    return (line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ "))
+
+
+def _output(command: str) -> str:
+    program, *arguments = re.findall(r"'[^']*'|\S+", command)
+    assert program == "schedulog"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        main([argument.strip("'") for argument in arguments])
+    return out.getvalue()
+
+
+_RUNNERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
+    {"prolog": _rules, "graph": _graph, "python": _program}
+)
