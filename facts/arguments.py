@@ -16,6 +16,9 @@ from schedulog.facts.views.reach import shows_once
 REDUCTIONS: Final = ("ADD", "MUL", "MAX")
 """What a REDUCE_AXIS can reduce by."""
 
+MOST_BYTES: Final = 1 << 56
+"""The size of the largest value: indices and sums of such sizes stay within the 64 bits of code and databases."""
+
 MEMORY: Final = frozenset({Op.BUFFER, Op.ASSIGN})
 """What stands for memory, under views and windows, so that an assign can write to it."""
 
@@ -54,6 +57,17 @@ def check_target(target: str, op: Op, look: ViewStack) -> None:
         raise GraphError("SL214", f"cannot assign to {target}",
                          reason="the view shows one element of memory at several places, which would be several "
                          "values for it", help="assign to a view that shows each element once")  # fmt: skip
+
+
+def check_size(shape: Sequence[Size], dtype: DType) -> None:
+    """Raises GraphError SL226 for a value of more bytes than any machine can count; symbolic sizes count at their maximum."""
+    count = math.prod(shape)
+    if not isinstance(count, int):
+        count = math.prod(map(upper_bound, shape))
+    if count * dtype.itemsize > MOST_BYTES:
+        raise GraphError(
+            "SL226", f"a value of {count:,} x {dtype}", reason=f"it has more than {MOST_BYTES:,} bytes"
+        )
 
 
 def check_window(shape: Sequence[Size], dtype: DType, held: int) -> None:

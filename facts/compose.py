@@ -322,7 +322,8 @@ def gather(table: Node, indices: Node, axis: int, label: str = "") -> Node:
     """`numpy.take(table, indices, axis)` where the indices are only known when it runs.
 
     Every position is compared with every index: the cost is table size x number of indices. Negative indices
-    count from the end; one out of range gives the dtype's minimum (-inf), as MAX of nothing does.
+    count from the end; one out of range, which code cannot refuse, gives the dtype's minimum (-inf), as MAX of nothing
+    does.
 
     Raises GraphError: SL212 the indices are not integers, SL215 no such axis.
     """

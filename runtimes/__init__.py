@@ -22,6 +22,15 @@ def devices() -> dict[str, str | None]:
     return {name: _make(name).missing() for name in device_names()}
 
 
+def computes(kind: str) -> bool:
+    """Whether values come out of the device called `kind`. Names of no device here stand for the usual one, which does."""
+    if not kind.isidentifier() or not (Path(__file__).parent / f"{kind}.py").is_file():
+        return True
+    return bool(
+        getattr(getattr(import_module(f"schedulog.runtimes.{kind}"), _class(kind), None), "computes", True)
+    )
+
+
 def default_device() -> str:
     """The device used when none is named: compiled C where there is a compiler, else numpy, which runs everywhere."""
     return "c" if default_note() is None else "numpy"

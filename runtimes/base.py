@@ -37,7 +37,8 @@ class Program(Protocol):
 class Device(Protocol):
     """A place where schedules run. Making one costs nothing and never fails.
 
-    A device called `x` is the class `XDevice` of the file runtimes/x.py, which imports nothing heavy.
+    A device called `x` is the class `XDevice` of the file runtimes/x.py, which imports nothing heavy. One that leaves
+    memory as it is has the class attribute `computes = False`, so that nobody takes what is there for results.
     """
 
     name: str

@@ -79,14 +79,21 @@ class CDevice:
 
     def _probe(self, folder: Path) -> Path:
         found = folder / "flags"
-        found.write_text(" ".join(working_flags(self._compiler, folder)), "utf-8")
+        found.write_text(" ".join(working_flags(self._compiler, folder, self._cache.keep)), "utf-8")
         return found
 
     def load(self, schedule: Schedule) -> CProgram:
         """The schedule as native code. Raises CodegenError, and DeviceError: SL502 if the compiler fails, SL503 if it
         takes too long."""
         code = program_code(schedule)
-        return CProgram(schedule, code, self.compile(code.text))
+        library = self.compile(code.text)
+        if not hasattr(library, "schedulog_run"):
+            raise failed(
+                self._compiler,
+                "what it made has no `schedulog_run`",
+                self._cache.keep("schedule.c", code.text),
+            )
+        return CProgram(schedule, code, library)
 
     def compile(self, text: str) -> ctypes.CDLL:
         """The shared object of a C source, from the cache or compiled now. Raises DeviceError (SL502, SL503)."""
@@ -96,6 +103,7 @@ class CDevice:
             with _short_spins():
                 return ctypes.CDLL(os.fspath(path))
         except OSError as error:
+            path.unlink(missing_ok=True)  # so that what does not load is not taken from the cache again
             raise failed(self._compiler, str(error), self._cache.keep(f"{key}.c", text)) from error
 
     def _build(self, text: str, key: str, folder: Path) -> Path:

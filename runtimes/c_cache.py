@@ -16,6 +16,8 @@ from typing import Final
 
 import platformdirs
 
+from schedulog.errors import DeviceError
+
 SIZE_LIMIT: Final = 512 * 1024 * 1024  # bytes; the entries unused for longest go first
 _SUFFIX: Final = ".so"
 
@@ -65,25 +67,40 @@ class Cache:
         return None
 
     def get(self, key: str, make: Callable[[Path], Path]) -> Path:
-        """The entry for `key`; if there is none, the file that `make` leaves in the folder it is given becomes it."""
+        """The entry for `key`; if there is none, the file that `make` leaves in the folder it is given becomes it.
+
+        Raises DeviceError (SL504) if the folder cannot take it: it is full, gone, or something else has the entry's name.
+        """
         found = self.find(key)
         if found is not None:
             return found
+        try:
+            path = self._made(key, make)
+        except OSError as error:
+            raise DeviceError("SL504", "compiled code cannot be put into the cache", where=error.filename2 or error.filename
+                              or str(self.folder), reason=error.strerror or str(error),
+                              help="remove what is in the way, or set SCHEDULOG_CACHE to another folder") from error  # fmt: skip
+        self._shrink(path)
+        return path
+
+    def _made(self, key: str, make: Callable[[Path], Path]) -> Path:
         with tempfile.TemporaryDirectory(
             prefix="build-", dir=self.folder, ignore_cleanup_errors=True
         ) as build:
             made = make(Path(build))
             path = self.folder / _name(key, made.read_bytes())
             os.replace(made, path)
-        self._shrink(path)
         return path
 
     def keep(self, name: str, text: str) -> Path:
-        """A text kept for people to look at, under `failed/`."""
-        folder = self.folder / "failed"
-        folder.mkdir(exist_ok=True)
-        path = folder / name
-        path.write_text(text, "utf-8")
+        """A text kept for people to look at, under `failed/`, or among the temporary files if that is impossible."""
+        path = self.folder / "failed" / name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")
+        except OSError:
+            path = Path(tempfile.mkdtemp(prefix="schedulog-failed-")) / name
+            path.write_text(text, "utf-8")
         if self._temporary is not None:  # what a message names must still be there when the program has ended
             self._temporary._finalizer.detach()  # type: ignore[attr-defined]
         return path

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,13 +47,13 @@ class Compiler:
 
 
 def candidates() -> list[str]:
-    """What is tried, in order: $CC if it is set, then the usual names."""
+    """What is tried, in order: $CC alone if it is set, else the usual names."""
     chosen = os.environ.get("CC", "").strip()
-    return [*([chosen] if chosen else []), "cc", "gcc", "clang"]
+    return [chosen] if chosen else ["cc", "gcc", "clang"]
 
 
 def find_compiler() -> Compiler | None:
-    """The first candidate that is on the path, or None."""
+    """The first candidate that names a program, or None. Another compiler than the one $CC asks for is never taken."""
     for candidate in candidates():
         try:
             command = tuple(shlex.split(candidate))
@@ -67,6 +67,9 @@ def find_compiler() -> Compiler | None:
 
 def no_compiler() -> str:
     """The sentence that says that no compiler was found, and what was tried."""
+    chosen = os.environ.get("CC", "").strip()
+    if chosen:
+        return f"CC is `{chosen}`, which names nothing that runs; set it to a C compiler, or unset it"
     return f"no C compiler was found (tried {', '.join(candidates())}); install gcc or clang, or set CC"
 
 
@@ -89,8 +92,11 @@ def processor() -> str:
     return "\n".join([platform.machine(), *dict.fromkeys(line for line in lines if line.startswith(wanted))])
 
 
-def working_flags(compiler: Compiler, folder: Path) -> tuple[str, ...]:
-    """The first set of extra flags this compiler takes. Raises DeviceError (SL502) if it cannot compile at all."""
+def working_flags(compiler: Compiler, folder: Path, keep: Callable[[str, str], Path]) -> tuple[str, ...]:
+    """The first set of extra flags this compiler takes; `folder` is for its files.
+
+    Raises DeviceError (SL502) if it cannot compile at all; `keep` then keeps the source.
+    """
     source = folder / "probe.c"
     source.write_text(_PROBE_TEXT, "utf-8")
     message = ""
@@ -98,7 +104,7 @@ def working_flags(compiler: Compiler, folder: Path) -> tuple[str, ...]:
         message = run_compiler(compiler, (*BASE_FLAGS, *extra), source, folder / "probe.so", TIME_LIMIT)
         if not message:
             return extra
-    raise failed(compiler, message, source)
+    raise failed(compiler, message, keep(source.name, _PROBE_TEXT))
 
 
 def run_compiler(
@@ -127,16 +133,15 @@ def run_compiler(
             raise DeviceError(
                 "SL503",
                 f"{compiler.path} did not finish within {time_limit:g} s",
-                where=str(source),
                 reason="the generated source may be too large for the compiler",
                 help="split the graph with contiguous(), or use another device",
             ) from None
         raise
-    return (
-        ""
-        if process.returncode == 0
-        else said.decode("utf-8", "replace") or f"exit status {process.returncode}"
-    )
+    if process.returncode != 0:
+        return (
+            said.decode("utf-8", "replace").strip() or f"exit status {process.returncode}, and nothing said"
+        )
+    return "" if output.is_file() else "it reported success, but made no file"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

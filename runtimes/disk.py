@@ -12,6 +12,7 @@ class DiskDevice:
     """A file is the device `disk:/path/to/it`. Values are copied from it and to it, windows into it are memory."""
 
     name = "disk"
+    computes = False
 
     def missing(self) -> str | None:
         """None: there are files everywhere."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from schedulog.errors import DeviceError
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.device_name import is_file
+from schedulog.facts.device_name import is_file, parts
+from schedulog.facts.dtype import DType
+from schedulog.runtimes import computes
 from schedulog.runtimes.evaluate import contents, evaluate
 from schedulog.runtimes.files import file_spans
 from schedulog.runtimes.move import seen
@@ -18,13 +22,17 @@ from schedulog.scheduler.kernels import Kernel, Schedule
 
 Array = NDArray[Any]
 
+_ADDRESSES: Final = 1 << 47
+"""Bytes that a process can have at most; numpy refuses arrays near the end of 64 bits by a ValueError."""
 
-def allocate(schedule: Schedule, inputs: Mapping[str, Array]) -> list[Array]:
-    """The flat array of each of `schedule.buffers`, in order.
+
+def allocate(schedule: Schedule, inputs: Mapping[str, Array], device: str = "") -> list[Array]:
+    """The flat array of each of `schedule.buffers`, in order, for a run on `device`.
 
     A buffer with contents is used in place, so that assigns last; given inputs are copied if a kernel overwrites them.
-    A buffer that lies in a file has no array, its entry is empty.
-    Raises GraphError for missing, unknown or misshapen inputs.
+    A buffer that lies in a file has no array, its entry is empty. What a device that computes nothing leaves as it is are
+    zeros.
+    Raises DeviceError: what `contents` raises, SL534 a buffer for which there is not enough memory.
     """
     written = {kernel.buffers[0] for kernel in schedule.kernels if kernel.kind == "assign"}
     found: dict[Buffer, Array] = {}
@@ -39,9 +47,28 @@ def allocate(schedule: Schedule, inputs: Mapping[str, Array]) -> list[Array]:
             if buffer not in found and kernel.kind == "view" and buffer is kernel.buffers[0]:
                 found[buffer] = _window(kernel, found)
             elif buffer not in found:
-                found[buffer] = np.empty(buffer.size, buffer.dtype.to_numpy())
+                found[buffer] = _fresh(buffer, kernel, device)
     nothing = np.empty(0, np.uint8)
     return [nothing if is_file(buffer.device) else found[buffer] for buffer in schedule.buffers]
+
+
+def _fresh(buffer: Buffer, kernel: Kernel, device: str) -> Array:
+    make = np.empty if computes(parts(buffer.device or device)[0]) else np.zeros
+    name = f"buffer {buffer.name} of" if buffer.name else "a buffer of"
+    with room_for(f"{name} kernel {kernel.name}", buffer.size, buffer.dtype):
+        return make(buffer.size, buffer.dtype.to_numpy())
+
+
+@contextmanager
+def room_for(what: str, size: int, dtype: DType) -> Iterator[None]:
+    """Says which memory there is no room for. Raises DeviceError SL534 where numpy cannot have `size` elements."""
+    try:
+        yield
+    except (MemoryError, ValueError, OverflowError) as error:
+        if isinstance(error, ValueError) and size * dtype.itemsize < _ADDRESSES:
+            raise
+        raise DeviceError("SL534", f"no memory for {what}: {size:,} x {dtype}, {size * dtype.itemsize:,} bytes",
+                          help="make the graph for smaller sizes") from error  # fmt: skip
 
 
 def _window(kernel: Kernel, found: Mapping[Buffer, Array]) -> Array:
@@ -64,5 +91,6 @@ def fetch(schedule: Schedule, memory: list[Array]) -> dict[str, np.ndarray[Any, 
         else:
             held = spans.get(result.buffer, memory[slot[result.buffer]])
             value = seen(held, result.view, schedule.variables)
-        values[result.name] = np.array(value)
+        with room_for(f"output {result.name}", value.size, result.node.dtype):
+            values[result.name] = np.array(value)
     return values

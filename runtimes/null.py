@@ -12,9 +12,10 @@ from schedulog.scheduler.kernels import Schedule
 
 
 class NullDevice:
-    """Leaves all memory as it is."""
+    """Leaves all memory as it is: the outputs of its kernels are zeros."""
 
     name = "null"
+    computes = False
 
     def missing(self) -> str | None:
         """None: there is nothing to miss."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from schedulog.facts.buffer import Buffer
 from schedulog.runtimes.evaluate import evaluate
+from schedulog.runtimes.memory import room_for
 from schedulog.runtimes.strided import show, store
 from schedulog.scheduler.kernels import Kernel, Schedule
 
@@ -65,5 +66,7 @@ class NumpyProgram:
             n: show(read.view, flat(kernel.buffers[read.argument]), variables)
             for n, read in kernel.reads.items()
         }
-        (value,) = evaluate([kernel.value], given, variables)
+        largest = max((kernel.value, *kernel.members), key=lambda n: n.nbytes)
+        with room_for(f"a value in kernel {kernel.name}", largest.size, largest.dtype):
+            (value,) = evaluate([kernel.value], given, variables)
         store(kernel.stores, flat(kernel.buffers[0]), np.array(value), variables)

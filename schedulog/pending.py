@@ -15,7 +15,7 @@ from schedulog.facts.graph import graph_of
 from schedulog.facts.node import Node, topological
 from schedulog.facts.ops import Op
 from schedulog.runtimes.evaluate import evaluate
-from schedulog.runtimes.memory import allocate
+from schedulog.runtimes.memory import allocate, room_for
 
 Array = NDArray[Any]
 
@@ -62,7 +62,8 @@ def compute(tensors: Iterable[Waiting], writes: Sequence[Node] = (), device: str
     wanted = _with_readers({id(t): t for t in tensors}, writes)
     plain = [t for t in wanted if _is_plain(t.node)]
     for t, value in zip(plain, evaluate([t.node for t in plain], {}), strict=True):
-        t.settle(np.array(value))
+        with room_for("a tensor", value.size, t.node.dtype):
+            t.settle(np.array(value))
     rest = [t for t in wanted if not t.owner or t.node.base.op is not Op.BUFFER]
     nodes = list(dict.fromkeys([t.node for t in rest] + list(writes)))
     if not nodes:

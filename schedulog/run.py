@@ -150,7 +150,7 @@ class Run:
         name = device or default_device()
         program = self.load(name)
         values = variable_values(self.schedule, variables or {})
-        memory = allocate(self.schedule, inputs or {})
+        memory = allocate(self.schedule, inputs or {}, name)
         before = len(times or ())
         program.run(memory, values, times)
         if times is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.ops import Op
-from schedulog.runtimes import devices
+from schedulog.runtimes import computes, devices
 from schedulog.runtimes.evaluate import reference, reference_memory
 from schedulog.runtimes.memory import allocate, fetch
 from schedulog.runtimes.mixed import load_schedule
@@ -27,7 +27,7 @@ _TOLERANCE: Final[Mapping[str, float]] = MappingProxyType(
 
 def computing_devices() -> list[str]:
     """The devices that can run here; those that only count launches or hold values are left out."""
-    return [name for name, missing in devices().items() if missing is None and name not in ("null", "disk")]
+    return [name for name, missing in devices().items() if missing is None and computes(name)]
 
 
 def differences(schedule: Schedule) -> dict[str, str]:

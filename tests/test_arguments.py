@@ -160,6 +160,25 @@ def test_views_of_what_is_not_there(make: Callable[[], Node], message: str) -> N
     assert (error.code, error.message) == ("SL225", message)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: build.const(1, dtype.int8, (2**56 + 1,)), "a value of 72,057,594,037,927,937 x int8"),
+        (lambda: build.expand(memory(1), (2**55,)), "a value of 36,028,797,018,963,968 x float32"),
+        (lambda: build.pad(memory(1), [(2**62, 2**62)]), "a value of 9,223,372,036,854,775,809 x float32"),
+        (lambda: build.buffer(Buffer(2**80, dtype.int8)), "a value of 1,208,925,819,614,629,174,706,176 x int8"),
+        (
+            lambda: build.shrink(build.const(0, dtype.int8, (2**56,)), [(0, Variable("n", 0, 2**60, 3))]),
+            "a value of 1,152,921,504,606,846,976 x int8",
+        ),
+    ],
+)  # fmt: skip
+def test_values_larger_than_any_machine(make: Callable[[], Node], message: str) -> None:
+    error = refused(make)
+    assert (error.code, error.message) == ("SL226", message)
+    assert build.const(1, dtype.int8, (2**56,)).size == 2**56
+
+
 def test_a_mask_hides_what_is_not_there() -> None:
     look = ViewStack((View.create((9,), (1,), -2, ((2, 8),)),))
     found = schedule([build.contiguous(node(Op.VIEW, (memory(6),), look))]).execute({}, "numpy")

@@ -37,7 +37,7 @@ from schedulog.facts.node import Node, bind, node, topological
 from schedulog.facts.ops import COMPARISON, Op
 from schedulog.facts.symbolic import Variable
 from schedulog.facts.view import ViewStack
-from schedulog.runtimes import devices, open_device
+from schedulog.runtimes import default_device, default_note, devices, open_device
 from schedulog.runtimes.c import CDevice
 from schedulog.runtimes.c_cache import Cache
 from schedulog.runtimes.evaluate import evaluate
@@ -780,14 +780,88 @@ def test_the_devices_are_found_by_file_name() -> None:
 
 def test_a_missing_compiler_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("CC", "no-such-cc -m32")
-    sentence = (
-        "no C compiler was found (tried no-such-cc -m32, cc, gcc, clang); install gcc or clang, or set CC"
-    )
+    monkeypatch.delenv("CC", raising=False)
+    sentence = "no C compiler was found (tried cc, gcc, clang); install gcc or clang, or set CC"
     assert CDevice().missing() == sentence
     with pytest.raises(DeviceError) as caught:
         open_device("c")
     assert (caught.value.code, caught.value.reason) == ("SL501", sentence)
+
+
+@pytest.mark.parametrize("chosen", ["no-such-cc -m32", "/nope", "/", __file__, "cc 'unbalanced"])
+def test_no_other_compiler_is_taken_than_the_one_asked_for(
+    chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", chosen)
+    sentence = f"CC is `{chosen}`, which names nothing that runs; set it to a C compiler, or unset it"
+    assert CDevice().missing() == sentence and default_device() == "numpy"
+    assert default_note() == f"running on numpy, the slow reference: {sentence}"
+    with pytest.raises(DeviceError) as caught:
+        open_device("c")
+    assert (caught.value.code, caught.value.reason) == ("SL501", sentence)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("exit 0", "it reported success, but made no file"),
+        ("exit 1", "exit status 1, and nothing said"),
+        ("kill -9 $$", "exit status -9, and nothing said"),
+        ("echo 'no licence'; exit 2", "no licence"),
+    ],
+)
+def test_a_compiler_that_compiles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, reason: str
+) -> None:
+    """Not even the probe for its flags: also then the source is where the message says."""
+    monkeypatch.setenv("CC", compiler_script(tmp_path, body))
+    with pytest.raises(DeviceError) as caught:
+        doubled(device_with_cache(tmp_path / "cache"))
+    assert (caught.value.code, caught.value.reason) == ("SL502", reason)
+    assert "int probe(void)" in Path(str(caught.value.where)).read_text()
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"), [("", "file too short"), ("int unrelated;", "what it made has no `schedulog_run`")]
+)
+def test_a_compiler_that_makes_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: str, reason: str
+) -> None:
+    other = f"printf '{made}' > {tmp_path}/other.c; exec cc -shared -fPIC -o \"$out\" {tmp_path}/other.c"
+    find = 'for a; do [ "$last" = -o ] && out=$a; last=$a; done'
+    step = other if made else ': > "$out"'
+    body = f'case "$*" in *--version*) echo fake 1;; *probe*) exec cc "$@";; *) {find}; {step};; esac'
+    monkeypatch.setenv("CC", compiler_script(tmp_path, body))
+    for _ in range(2):  # what does not load is not kept
+        with pytest.raises(DeviceError) as caught:
+            doubled(device_with_cache(tmp_path / "cache"))
+        assert caught.value.code == "SL502" and reason in caught.value.reason
+        assert "kernel_whole0" in Path(str(caught.value.where)).read_text()
+
+
+def test_a_folder_in_place_of_an_entry(tmp_path: Path) -> None:
+    assert doubled(device_with_cache(tmp_path)) == [0, 2, 4, 6]
+    [entry] = [p for p in tmp_path.glob("*.so") if not p.name.startswith("flags-")]
+    entry.unlink()
+    (entry / "inside").mkdir(parents=True)
+    with pytest.raises(DeviceError) as caught:
+        doubled(device_with_cache(tmp_path))
+    assert (caught.value.code, caught.value.message) == (
+        "SL504",
+        "compiled code cannot be put into the cache",
+    )
+    assert caught.value.where == str(entry) and "SCHEDULOG_CACHE" in caught.value.help
+    shutil.rmtree(entry)
+    assert doubled(device_with_cache(tmp_path)) == [0, 2, 4, 6]
+
+
+def test_a_cache_that_goes_away(tmp_path: Path) -> None:
+    device = device_with_cache(tmp_path / "cache")
+    assert doubled(device) == [0, 2, 4, 6]
+    shutil.rmtree(tmp_path / "cache")
+    with pytest.raises(DeviceError) as caught:
+        doubled(device)
+    assert caught.value.code == "SL504"
 
 
 def test_null_counts_launches() -> None:

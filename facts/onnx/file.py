@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,7 @@ def read_model(source: str | os.PathLike[str] | bytes) -> FileModel:
     """The model in the file `source` (or in these bytes), model-local functions inlined.
 
     Raises GraphError: SL240 without the onnx package, SL241 for a file that is missing, damaged or no ONNX model,
-    SL244 for contents that have no counterpart here (sparse tensors, sequences).
+    SL244 for contents that have no counterpart here (sparse tensors, sequences), SL245 for two initializers of one name.
     """
     onnx = _package()
     file = "<bytes>" if isinstance(source, bytes) else os.fspath(source)
@@ -177,6 +178,13 @@ class _Converter:
             raise GraphError("SL244", f"initializer `{name}` is sparse", where=self._file,
                              help="store it dense")  # fmt: skip
         constants = {t.name: self._tensor(t, f"initializer `{t.name}`") for t in proto.initializer}
+        if len(constants) < len(proto.initializer):
+            name = next(
+                name for name, count in Counter(t.name for t in proto.initializer).items() if count > 1
+            )
+            raise GraphError("SL245", f"`{name}` names two values", where=f"initializer `{name}` of {self._file}",
+                             reason="in ONNX a name stands for one value",
+                             help="export the model again, or rename one of them")  # fmt: skip
         inputs = tuple(self._value(v) for v in proto.input if v.name not in constants)
         outputs = tuple(self._value(v) for v in proto.output)
         return FileGraph(proto.name, inputs, outputs, tuple(self._node(n) for n in proto.node), constants)

@@ -18,6 +18,7 @@ from schedulog.facts.dtype import DType
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.node import Node
 from schedulog.facts.onnx.call import Call, Lowered
+from schedulog.facts.onnx.declared import check_names, check_output
 from schedulog.facts.onnx.file import ELEMENT_TYPES, FileGraph, FileModel, FileNode, FileValue, read_model
 from schedulog.facts.onnx.ops.table import LOWERINGS
 from schedulog.facts.onnx.shapes import bind_shapes
@@ -44,11 +45,16 @@ def read_onnx(
     input is 1 unless bound. `constants` fixes inputs to values, so that what depends only on them folds. Inputs and
     outputs keep their ONNX names, nodes carry the ONNX node's name as label.
 
+    An index that is computed and lies outside of what it picks from (Gather, GatherElements) is undefined in ONNX, and
+    compiled code cannot refuse it: the element picked is the dtype's minimum, -inf for floats. A known index is refused.
+
     Raises GraphError: SL240 no onnx package, SL241 no (whole) ONNX file, SL242 a dim without size, SL243 an operation
-    that is not supported, SL244 an attribute, type or mode that is not, SL245 operands that do not fit.
+    that is not supported, SL244 an attribute, type or mode that is not, SL245 operands that do not fit, or a model that
+    contradicts itself: a name for two values, an output of another shape than declared.
     """
     model = read_model(path)
     _check_opset(model)
+    check_names(model)
     given = [v for v in model.graph.inputs if v.name not in constants]
     _check_constants(model, constants)
     shapes = bind_shapes(given, dims, inputs, model.file)
@@ -57,7 +63,10 @@ def read_onnx(
     reader = _Reader(model)
     entry = {n: build.buffer(b, shapes[n]) for n, b in buffers.items()}
     scope = reader.lower(model.graph, ChainMap({**values, **entry}))
-    outputs = [node_of(_output(v, scope, model)) for v in model.graph.outputs]
+    made = [_output(v, scope, model) for v in model.graph.outputs]
+    for declared, value in zip(model.graph.outputs, made, strict=True):
+        check_output(declared, value, model.file)
+    outputs = [node_of(value) for value in made]
     names = [v.name for v in model.graph.outputs]
     return graph_of(
         outputs, name=model.graph.name or "onnx", outputs=names, inputs=buffers, input_shapes=shapes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -73,7 +74,7 @@ def random_inputs(graph: Graph, seed: int, given: Mapping[str, NDArray[Any]]) ->
     """An array for every input that is not given: floats of the normal distribution, integers from 0 to 9."""
     generator = np.random.default_rng(seed)
     return {
-        name: given[name] if name in given else _random(generator, memory.dtype, shape_of(graph, name))
+        name: given[name] if name in given else _random(generator, name, memory.dtype, shape_of(graph, name))
         for name, memory in graph.inputs.items()
     }
 
@@ -83,7 +84,16 @@ def shape_of(graph: Graph, name: str) -> tuple[int, ...]:
     return tuple(graph.input_shapes.get(name, (graph.inputs[name].size,)))
 
 
-def _random(generator: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+def _random(
+    generator: np.random.Generator, name: str, dtype: DType, shape: tuple[int, ...]
+) -> NDArray[Any]:
+    from schedulog.runtimes.memory import room_for
+
+    with room_for(f"input {name}", math.prod(shape), dtype):
+        return _drawn(generator, dtype, shape)
+
+
+def _drawn(generator: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     if dtype.is_float:
         return generator.standard_normal(shape).astype(dtype.to_numpy())
     return generator.integers(0, 2 if dtype.kind == "bool" else 10, shape).astype(dtype.to_numpy())

@@ -81,7 +81,7 @@ def run_command(
     if as_json:
         print_json(_record(run, request, outputs))
     else:
-        _show_results(request, outputs)
+        _show_results(run, request, outputs)
 
 
 def scheduled(
@@ -102,7 +102,7 @@ def scheduled(
 
 
 def _execute(run: Run, request: _Request) -> dict[str, Any]:
-    from schedulog.runtimes import default_device, default_note
+    from schedulog.runtimes import computes, default_device, default_note
 
     graph, inputs = run.graph, request.inputs
     if request.device is None:
@@ -116,7 +116,7 @@ def _execute(run: Run, request: _Request) -> dict[str, Any]:
         run.load(request.device)
     with request.stage("execute", f"running on {request.device}"):
         outputs = run.execute(inputs, request.device, [])
-    return {name: _summary(value) for name, value in outputs.items()}
+    return {name: _summary(value) for name, value in outputs.items()} if computes(request.device) else {}
 
 
 def _summary(value: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -168,11 +168,13 @@ def _computes(kernel: Kernel) -> str:
     return ", ".join(shown) or "-"
 
 
-def _show_results(request: _Request, outputs: dict[str, Any] | None) -> None:
+def _show_results(run: Run, request: _Request, outputs: dict[str, Any] | None) -> None:
     if outputs:
         typer.echo("")
         columns = ("output", "dtype", "shape", "min", "max", "mean", "nan")
         print_table(columns, [_output_row(name, found) for name, found in outputs.items()])
+    elif outputs is not None and run.graph.outputs:
+        typer.echo(f"\n{request.device} computes nothing, so there are no outputs to show")
     stages = ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in request.seconds.items())
     where = f" on {request.device}" if outputs is not None else ""
     typer.echo(f"\n{stages}{where}")
