@@ -225,7 +225,7 @@ def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DTyp
         return derived
     # An image is another place for the same floats, which its users may not know of.
     if dtype.image is None and derived.image is None:
-        raise GraphError("SL212", f"{op} of {derived} is not {dtype}", reason="its dtype follows from its operands",
+        raise GraphError("SL212", f"{op} gives {derived}, not {dtype}", reason="its dtype follows from its operands",
                          help="cast it")  # fmt: skip
     return dtype
 

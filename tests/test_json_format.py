@@ -168,6 +168,8 @@ BAD: list[tuple[str, str, str, str]] = [
     (text([X, {"id": "y", "op": "ADD", "src": ["x"]}]), "SL210", "g.json: y", "ADD takes 2 sources, not 1"),
     (text([X, ONE | {"shape": [3]}, {"id": "y", "op": "ADD", "src": ["x", "one"]}]), "SL211", "g.json: y", "ADD of shapes"),
     (text([X, ONE | {"dtype": "int8"}, {"id": "y", "op": "ADD", "src": ["x", "one"]}]), "SL212", "g.json: y", "ADD of dtypes"),
+    (text([X, {"id": "y", "op": "NEG", "src": ["x"], "dtype": "int8"}]), "SL212", "g.json: y", "NEG gives int32, not int8"),
+    (text([X, {"id": "y", "op": "CMPLT", "src": ["x", "x"], "dtype": "int32"}]), "SL212", "g.json: y", "CMPLT gives bool, not int32"),
     (text([X, {"id": "y", "op": "REDUCE_AXIS", "src": ["x"], "arg": {"op": "ADD", "axes": [1]}}]), "SL213", "g.json: y",
      "axes (1,) of a reduction over 1 axes"),
     (text([X, {"id": "y", "op": "REDUCE_AXIS", "src": ["x"], "arg": {"op": "MIN", "axes": [0]}}]), "SL232", "g.json: y",

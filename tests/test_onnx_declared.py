@@ -116,3 +116,18 @@ def test_a_computed_index_outside_gives_the_least_value(
     content = model([node(op, "x i", "y")], [("x", number, [3]), ("i", INT64, [5])], [("y", number, [5])])
     found = schedule(read_onnx(content)).execute({"x": table, "i": indices}, device)["y"]
     assert found.tolist() == [7, least, 5, least, least]
+
+
+@pytest.mark.parametrize("device", [name for name in ("c", "numpy") if devices()[name] is None])
+def test_what_else_onnx_leaves_undefined(device: str) -> None:
+    """As docs/onnx.md says it: a division of integers by 0, the maximum of nothing."""
+    pair: Value = ("x", INT64, [2])
+    given = {"x": np.array([7, -7]), "d": np.array([0, 0])}
+    for op in ("Div", "Mod"):
+        graph = read_onnx(model([node(op, "x d", "y")], [pair, ("d", INT64, [2])], [("y", INT64, [2])]))
+        assert schedule(graph).execute(given, device)["y"].tolist() == [0, 0]
+    empty = read_onnx(
+        model([node("ReduceMax", "e", "y", axes=[1])], [("e", FLOAT, [2, 0])], [("y", FLOAT, [2, 1])])
+    )
+    found = schedule(empty).execute({"e": np.zeros((2, 0), np.float32)}, device)["y"]
+    assert found.tolist() == [[-np.inf], [-np.inf]]
