@@ -16,6 +16,7 @@ from typing import Final
 
 from examples import refreshed
 from schedulog.cli.doc import all_packs
+from schedulog.codes import TITLES
 from schedulog.scheduler.record.database import schema
 from schedulog.scheduler.record.queries import named_queries
 
@@ -31,6 +32,13 @@ the rules has a table `rel_<name>` besides: its columns are `run_id` and those t
 views v3.
 
 This page is made from `facts/schema.sql` and `facts/queries.sql` by `docs/make.py`.
+"""
+
+
+_ERRORS: Final = """# Error codes
+
+Each code means one thing for good. `schedulog explain SL110` prints its page. Where a command gives JSON, an error is an object
+with the code.
 """
 
 
@@ -82,8 +90,14 @@ def _error_page(path: Path) -> str:
     return refreshed(path.read_text(encoding="utf-8"))
 
 
+def errors_page() -> str:
+    """docs/errors.md: all codes, each with a link to its page."""
+    rows = (f"| [{code}](../schedulog/pages/{code}.md) | {title} |" for code, title in sorted(TITLES.items()))
+    return "\n".join([_ERRORS, "| code | what it is about |\n|---|---|", *rows]) + "\n"
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {"schema.md": schema_page, "rules.md": all_packs}
+    {"schema.md": schema_page, "rules.md": all_packs, "errors.md": errors_page}
 )
 
 

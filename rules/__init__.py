@@ -8,6 +8,9 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
+USER_RULES: Final = "schedulog_rules"
+"""The folder of a project's own rules: one pack, which commands about rules look at when no path is given."""
+
 _SIDE_TESTS: Final = "_test.dl"
 
 

@@ -184,6 +184,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL714": "a question about a fact that does not hold",
         "SL715": "a question that means several facts",
         "SL716": "a rule, relation or pack that does not exist",
+        "SL717": "the package of the language server is not installed",
         "SL720": "a picture that cannot be written",
         "SL730": "an argument of the wrong kind",
         "SL731": "a switch outside its range",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def test_mistakes_in_tests_are_findings(tmp_path: Path, capsys: pytest.CaptureFi
 def test_watching_sees_changed_new_and_vanished_files(tmp_path: Path) -> None:
     one, two = tmp_path / "one.dl", tmp_path / "two.dl"
     one.write_text("a", encoding="utf-8")
-    steps = iter([
+    steps: Iterator[Callable[[], object]] = iter([
         lambda: None,
         lambda: one.write_text("ab", encoding="utf-8"),
         lambda: os.utime(one, ns=(1, 1)),
@@ -160,6 +161,10 @@ def test_watching_sees_changed_new_and_vanished_files(tmp_path: Path) -> None:
         lambda: (tmp_path / "other.txt").write_text("d", encoding="utf-8"),
         lambda: one.unlink(),
     ])  # fmt: skip
-    seen = [sorted(p.name for p in s) for s in islice(changes(watched([[tmp_path]]), lambda _: (next(steps)(), None)[1]), 5)]  # fmt: skip
+
+    def sleep(_: float) -> None:
+        next(steps)()
+
+    seen = [sorted(p.name for p in state) for state in islice(changes(watched([[tmp_path]]), sleep), 5)]
     assert seen == [["one.dl"], ["one.dl"], ["one.dl"], ["one.dl", "two.dl"], ["two.dl"]]
     assert next(steps, None) is None

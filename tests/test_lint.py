@@ -103,7 +103,11 @@ def test_what_is_covered_derives_nothing_new() -> None:
         for _ in range(12):
             arcs = [(generator.randrange(5), generator.randrange(5)) for _ in range(8)]
             edges = [(a, generator.randrange(5), generator.randrange(3)) for a, _ in arcs]
-            facts = {"arc": arcs, "edge": edges, "size": [(n, generator.randrange(1, 12)) for n in range(5)]}
+            facts: dict[str, list[tuple[int, ...]]] = {
+                "arc": [*arcs],
+                "edge": [*edges],
+                "size": [(n, generator.randrange(1, 12)) for n in range(5)],
+            }
             model = compiled.evaluate(
                 {k: sorted(set(v)) for k, v in facts.items()}, {"half": lambda n: n // 2}
             )

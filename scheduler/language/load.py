@@ -62,7 +62,11 @@ def load_program(
 def examine(packs: Sequence[str | Path], *, extra: Sequence[tuple[str, str] | RuleFile] = ()) -> Examined:
     """Read and check rule packs as `load_program` does, and return all findings instead of raising the errors."""
     errors: list[RuleError] = []
-    files = _parsed(packs, extra, errors)
+    return examine_files(_parsed(packs, extra, errors), errors)
+
+
+def examine_files(files: Sequence[ParsedFile], errors: Sequence[RuleError] = ()) -> Examined:
+    """Check parsed files together; `errors` are those already met on the way here."""
     merged, mistakes, warnings = _checked(files, errors)
     program = None if mistakes else _program(merged, frozenset(), tuple(ordered(warnings)))
     return Examined(tuple(ordered([*mistakes, *warnings])), program, merged)

@@ -12,6 +12,7 @@ from schedulog.cli.explain import explain_command
 from schedulog.cli.fmt import fmt_command
 from schedulog.cli.graph import graph_command
 from schedulog.cli.listing import devices_command, rules_command
+from schedulog.cli.lsp import lsp_command
 from schedulog.cli.new import new_command
 from schedulog.cli.replay import replay_command
 from schedulog.cli.run import run_command
@@ -56,5 +57,6 @@ app.command("test")(test_command)
 app.command("fmt")(fmt_command)
 app.command("new")(new_command)
 app.command("doc")(doc_command)
+app.command("lsp")(lsp_command)
 app.command("devices")(devices_command)
 app.command("rules")(rules_command)

@@ -13,12 +13,9 @@ import typer
 
 from schedulog.cli.findings import FORMATS
 from schedulog.errors import SchedulogError
-from schedulog.rules import pack_names
+from schedulog.rules import USER_RULES, pack_names
 from schedulog.scheduler.language.diagnostic import ordered
 from schedulog.scheduler.rule_check import check_rules
-
-USER_RULES: Final = "schedulog_rules"
-"""The folder of a project's own rules, which commands about rules look at when no path is given."""
 
 WITNESSES: Final = Path(".schedulog")
 """The folder for graphs on which rules disagree."""

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from schedulog.cli.check import USER_RULES
 from schedulog.errors import RuleError
+from schedulog.rules import USER_RULES
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.layout import format_text
 

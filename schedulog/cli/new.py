@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from schedulog.cli.check import USER_RULES
 from schedulog.errors import UsageError
+from schedulog.rules import USER_RULES
 
 _TEMPLATES: Final = {
     "realize": """% {file}: which values are stored besides?

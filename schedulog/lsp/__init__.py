@@ -1,0 +1,1 @@
+"""The language server for rule files: diagnostics, hover, definitions, completion and formatting in any editor."""
