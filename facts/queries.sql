@@ -61,3 +61,6 @@ join decision d on d.run_id = x.run_id
 where (select group_concat(name || '=' || value) from option where run_id = x.run_id)
   is (select group_concat(name || '=' || value) from option where run_id = y.run_id)
 and not exists (select 1 from decision e where e.run_id = y.run_id and e.atom = d.atom);
+
+-- simplified: How often each simplification rule changed the graph.
+select rule, count(*) as steps from latest join rewrite using (run_id) group by rule order by steps desc, rule;

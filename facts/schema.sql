@@ -172,6 +172,16 @@ create table kernel_buffer (
   primary key (run_id, kernel, argument)
 ) without rowid;
 
+-- What the simplifier did to the graph before anything was decided, step by step.
+create table rewrite (
+  run_id integer not null,    -- the run
+  step integer not null,      -- number, in order of application
+  rule text not null,         -- the simplification rule
+  before text not null,       -- the node it was applied to
+  after text not null,        -- what stands in its place
+  primary key (run_id, step)
+) without rowid;
+
 -- How a kernel reads a value that is stored: its views, composed down to the buffer. i0, i1, ... count along the axes
 -- of the value the kernel stores, r0, r1, ... along those it reduces. A kernel that sees values through more than 20,000
 -- views has no rows. What is written where, `store` says.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -12,11 +12,13 @@ from typing import Final, Protocol
 from schedulog.errors import UsageError
 from schedulog.facts.extract import Facts, Intern, Row, extract
 from schedulog.facts.graph import Graph
+from schedulog.facts.split import Cut, split_reductions
 from schedulog.scheduler.assemble import assemble
 from schedulog.scheduler.derived import Derived, read_decisions
 from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.engines.model import Model
 from schedulog.scheduler.engines.symbols import Symbols
+from schedulog.scheduler.given import check_inputs, check_switches
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.verify.decisions import check_decisions
@@ -39,12 +41,16 @@ class Compiled(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Everything the rules derived for one graph."""
+    """Everything the rules derived for one graph.
+
+    `before` holds what they derived first where that had the graph rewritten (reductions done in two steps).
+    """
 
     graph: Graph
     facts: Facts
     model: Model
     derived: Derived
+    before: Decisions | None = None
 
 
 Edit = Callable[[Mapping[str, list[Row]], Intern], Mapping[str, list[Row]]]
@@ -65,11 +71,25 @@ class Scheduler:
     def decide(
         self, graph: Graph, options: Mapping[str, int] | None = None, edit: Edit | None = None
     ) -> Decisions:
-        """Let the rules decide, without making kernels. Raises ScheduleError for what the engine reports."""
+        """Let the rules decide, without making kernels.
+
+        Where they ask for reductions in two steps, the graph is rewritten and they decide about that one, once.
+        Raises ScheduleError for what the engine reports, and SL315 for an input that the graph does not supply; UsageError
+        SL730 and SL731 for options.
+        """
+        first = self._decide(graph, options or {}, edit)
+        cuts = {graph.nodes[r]: Cut(axis, parts) for r, axis, parts in first.model.rows("split")}
+        if not cuts:
+            return first
+        return replace(self._decide(split_reductions(graph, cuts), options or {}, edit), before=first)
+
+    def _decide(self, graph: Graph, options: Mapping[str, int], edit: Edit | None) -> Decisions:
+        check_switches(self.program, options)
         symbols = self._compiled.symbols.fork()
-        facts = extract(graph, options or {}, symbols.intern)
+        facts = extract(graph, options, symbols.intern)
         if edit is not None:
             facts = Facts(graph, edit(facts.rows, symbols.intern), facts.looks)
+        check_inputs(self.program, facts.rows)
         model = self._compiled.evaluate(facts.rows, facts.looks.functions(), symbols)
         return Decisions(graph, facts, model, read_decisions(model))
 

@@ -11,9 +11,12 @@ Names are loaded when they are first used: importing the package does nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# Type checkers take it for true. The module typing is not imported: until the command line hears Ctrl-C, time counts.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from schedulog.capturing import capture
     from schedulog.errors import SchedulogError
     from schedulog.facts.graph import Graph

@@ -12,6 +12,7 @@ from schedulog.facts.node import Node
 from schedulog.numeric import common, truth
 from schedulog.operands import operand, stored
 from schedulog.origin import placed
+from schedulog.pending import PENDING
 from schedulog.tensor import Tensor
 
 
@@ -24,7 +25,8 @@ def where(condition: Any, if_true: Any, if_false: Any) -> Tensor:
         chosen, other = common([operand(if_true), operand(if_false)])
         return compose.where(test, chosen, other, label)
 
-    return Tensor.of(placed("where", make))
+    with PENDING.turn:
+        return Tensor.of(placed("where", make))
 
 
 def maximum(a: Any, b: Any) -> Tensor:
@@ -43,7 +45,8 @@ def _tensor(x: Any) -> Tensor:
 
 def concatenate(tensors: Sequence[Any], axis: int = 0) -> Tensor:
     """One after the other along `axis`. Raises GraphError (SL211, SL213, SL215)."""
-    return Tensor.of(placed("concatenate", lambda label: compose.concat(_nodes(tensors), axis, label)))
+    with PENDING.turn:
+        return Tensor.of(placed("concatenate", lambda label: compose.concat(_nodes(tensors), axis, label)))
 
 
 def stack(tensors: Sequence[Any], axis: int = 0) -> Tensor:
@@ -54,7 +57,8 @@ def stack(tensors: Sequence[Any], axis: int = 0) -> Tensor:
         at = compose.axis_index(axis, len(nodes[0].shape) + 1) if nodes else 0
         return compose.concat([compose.insert_axis(n, at) for n in nodes], at, label)
 
-    return Tensor.of(placed("stack", make))
+    with PENDING.turn:
+        return Tensor.of(placed("stack", make))
 
 
 def _nodes(tensors: Sequence[Any]) -> list[Node]:

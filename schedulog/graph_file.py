@@ -7,13 +7,14 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from schedulog.arguments import integers_of, path_text, shapes_of
 from schedulog.errors import GraphError
 from schedulog.facts.graph import Graph
 from schedulog.facts.json_format import read_graph
@@ -27,16 +28,21 @@ def load(
     path: str | os.PathLike[str],
     *,
     dims: Mapping[str, int] = _NOTHING,
-    constants: Mapping[str, NDArray[Any]] = _NOTHING,
+    inputs: Mapping[str, Sequence[int]] = _NOTHING,
+    constants: Mapping[str, ArrayLike] = _NOTHING,
 ) -> Graph:
     """The graph in a file: `model.onnx`, `graph.json`, or `calls.jsonl.gz#12`, the call on line 12 (from 0).
 
-    `dims` gives sizes to the symbolic dims of an ONNX model, `constants` fixes inputs of one to values.
+    Of an ONNX model `dims` gives sizes to symbolic dims, `inputs` whole shapes to inputs, and `constants` fixes inputs
+    to values: arrays of the declared type, or numbers and lists, which are converted where nothing is lost. What the
+    file leaves open and nothing gives, the leading dim of an input, is 1; `Graph.assumed` tells of it.
 
     Raises GraphError: SL260 a file that cannot be read, SL261 a kind of file that is not known, SL262 no such line,
-    SL263 a record that is not one, SL264 `dims` or `constants` for another kind of file; and what the readers raise.
+    SL263 a record that is not one, SL264 `dims`, `inputs` or `constants` for another kind of file; what the readers raise;
+    and UsageError SL730 an argument of the wrong kind.
     """
-    name, _, line = os.fspath(path).partition("#")
+    name, _, line = path_text("path", path).partition("#")
+    sizes, shapes = integers_of("dims", dims), shapes_of("inputs", inputs)
     suffix = next((s for s in SUFFIXES if name.lower().endswith(s)), "")
     if not suffix:
         raise GraphError("SL261", f"cannot tell what kind of graph {name} is", where=name,
@@ -48,8 +54,8 @@ def load(
     if suffix == ".onnx":
         from schedulog.facts.onnx.reader import read_onnx
 
-        return read_onnx(name, dims=dims, constants=constants)
-    if dims or constants:
+        return read_onnx(name, dims=sizes, inputs=shapes, constants=constants)
+    if sizes or shapes or constants:
         raise GraphError("SL264", "only ONNX models have dims to bind and inputs to fix", where=name)
     return read_graph(_text(name), name) if suffix == ".json" else _recorded(name, line)
 
@@ -59,7 +65,7 @@ def load_tensors(path: str | os.PathLike[str]) -> Graph:
 
     Raises GraphError: SL260, SL262, SL263 as `load`; SL235 a record without a tensor graph, SL261 no record.
     """
-    name, _, line = os.fspath(path).partition("#")
+    name, _, line = path_text("path", path).partition("#")
     if not name.lower().endswith(SUFFIXES[2:]):
         raise GraphError("SL261", f"{name} holds no tensor graph beside the graph", where=name,
                          help="recorded calls (.jsonl, .jsonl.gz) do")  # fmt: skip

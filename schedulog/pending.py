@@ -31,9 +31,14 @@ class Waiting(Protocol):
 
 
 class _Pending:
-    """The lazy tensors that are alive, held weakly, so that an assign finds those that still need the old contents."""
+    """The lazy tensors that are alive, held weakly, so that an assign finds those that still need the old contents.
+
+    `turn` is held while a tensor's node is read to make another tensor and while values are computed: to every thread
+    the others' operations are then done, or not yet begun. Who holds it may take it again.
+    """
 
     def __init__(self) -> None:
+        self.turn = threading.RLock()
         self._lock = threading.Lock()
         self._alive: weakref.WeakValueDictionary[int, Waiting] = weakref.WeakValueDictionary()
 

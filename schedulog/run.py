@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from schedulog.arguments import graph_behind, integers_of, name_of, names_of, paths_or_names
 from schedulog.capturing import destination, keep
-from schedulog.errors import UsageError
-from schedulog.facts.graph import Graph, graph_of
+from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
+from schedulog.facts.simplify import Simplified, rewrite_rows
+from schedulog.facts.simplify import simplify as simplify_graph
 from schedulog.runtimes import default_device
 from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
@@ -25,51 +28,52 @@ from schedulog.runtimes.variables import variable_values
 from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
-from schedulog.scheduler.record.database import memory_database, save
+from schedulog.scheduler.record.database import memory_database
 from schedulog.scheduler.record.outcome import attempt
 from schedulog.scheduler.record.queries import ask
+from schedulog.scheduler.record.run_file import save
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.question import names, why
 
+if TYPE_CHECKING:
+    from schedulog.tensor import Tensor
+
 
 def schedule(
-    what: Graph | Node | Sequence[Node],
+    what: Graph | Node | Tensor | Sequence[Node | Tensor],
     rules: str | Path | Sequence[str | Path] = ("classic",),
     engine: str = "sqlite",
     options: Mapping[str, int] | None = None,
-    disable: Sequence[str] = (),
+    disable: str | Sequence[str] = (),
     capture: str | os.PathLike[str] | None = None,
+    simplify: bool = True,
 ) -> Run:
-    """Schedule a graph (or the nodes whose values are wanted) under a rule set.
+    """Schedule a graph, or the nodes or tensors whose values are wanted, under a rule set.
 
     `rules` names packs, rule files or folders of them (`core` is always loaded); `engine` is "sqlite", "pydatalog" or
     "clingo"; `options` are facts `option(name, value)` for the rules; `disable` leaves out rules by id. `capture` is a
-    database to which the call is added, whatever comes of it (else see `schedulog.capture`).
+    database to which the call is added, whatever comes of it (else see `schedulog.capture`). `simplify` rewrites the
+    graph first, by the rules of `schedulog.facts.simplify` that keep every value.
 
-    Raises RuleError for wrong rules, ScheduleError where they give no schedule, UsageError for an unknown engine.
+    A tensor stays lazy: the run is about the graph behind it, and an assign that waits is done by every execution.
+
+    Raises RuleError for wrong rules, ScheduleError where they give no schedule, UsageError: SL703 an unknown engine, SL704
+    nothing that can be scheduled, SL730 an argument of the wrong kind, SL731 an option outside its range.
     """
-    graph = _graph(what)
-    packs = (rules,) if isinstance(rules, (str, Path)) else tuple(rules)
-    scheduler = _scheduler(packs, engine, tuple(disable))
-    made, path = attempt(scheduler, graph, options or {}), destination(capture)
+    given = graph_behind(what)
+    simplified = simplify_graph(given, preserves="values") if simplify else None
+    graph = simplified.graph if simplified else given
+    packs, dropped = paths_or_names("rules", rules), names_of("disable", disable)
+    scheduler = _scheduler(packs, name_of("engine", engine), dropped)
+    switches = integers_of("options", options)
+    made, path = attempt(scheduler, graph, switches), destination(capture)
     if path is not None:
-        keep(path, graph, (packs, disable), scheduler, options or {}, made)
+        keep(path, graph, (packs, dropped), scheduler, switches, made)
     decisions, kernels = made.result()
-    return Run(scheduler.program, engine, dict(options or {}), decisions, kernels)
-
-
-def _graph(what: Graph | Node | Sequence[Node]) -> Graph:
-    if isinstance(what, Graph):
-        return what
-    nodes = [what] if isinstance(what, Node) else list(what)
-    if not nodes or not all(isinstance(n, Node) for n in nodes):
-        raise UsageError(
-            "SL704", f"cannot schedule {type(what).__name__}", help="give a Graph, a Node, or some Nodes"
-        )
-    return graph_of(nodes)
+    return Run(scheduler.program, engine, switches, decisions, kernels, simplified)
 
 
 @lru_cache(maxsize=32)
@@ -90,8 +94,10 @@ def _scheduler(packs: tuple[str | Path, ...], engine: str, disable: tuple[str, .
 class Run:
     """The result of scheduling one graph.
 
-    `program` is the rule set, `decisions` what it derived, `schedule` the kernels in order with their buffers.
-    `timings` holds, by device, the seconds of each kernel in the last execution that measured them.
+    `program` is the rule set, `decisions` what it derived, `schedule` the kernels in order with their buffers,
+    `simplified` the rewrites that came first, if any.
+    `timings` holds, by device, the seconds of each kernel in the last execution that measured them. Threads may share
+    a run.
     """
 
     def __init__(
@@ -101,14 +107,18 @@ class Run:
         options: Mapping[str, int],
         decisions: Decisions,
         schedule: Schedule,
+        simplified: Simplified | None = None,
     ) -> None:
         self.program = program
         self.engine = engine
         self.options = options
         self.decisions = decisions
         self.schedule = schedule
+        self.simplified = simplified
         self.timings: dict[str, list[float]] = {}
         self._loaded: dict[str, DeviceProgram] = {}
+        # Held while what is made once is made, and while a query runs: what a query may do is a state of the connection.
+        self._once = threading.RLock()
 
     @property
     def graph(self) -> Graph:
@@ -130,9 +140,10 @@ class Run:
         A kernel of which the graph says where it runs ("c:1") runs there. Raises CodegenError, DeviceError.
         """
         name = device or default_device()
-        if name not in self._loaded:
-            self._loaded[name] = load_schedule(self.schedule, name)
-        return self._loaded[name]
+        with self._once:
+            if name not in self._loaded:
+                self._loaded[name] = load_schedule(self.schedule, name)
+            return self._loaded[name]
 
     def execute(
         self,
@@ -160,7 +171,16 @@ class Run:
     @property
     def record(self) -> RunRecord:
         """What is saved of this run."""
-        return RunRecord(self.program, self.engine, self.options, self.decisions, self.schedule, self.timings)
+        rewrites = tuple(rewrite_rows(self.simplified)) if self.simplified else ()
+        return RunRecord(
+            self.program,
+            self.engine,
+            self.options,
+            self.decisions,
+            self.schedule,
+            self.timings,
+            rewrites=rewrites,
+        )
 
     def save(self, path: str | os.PathLike[str], *, append: bool = False, label: str = "") -> None:
         """Write everything that was decided to a SQLite file, described in docs/schema.md; whole or not at all.
@@ -174,11 +194,20 @@ class Run:
 
         `values` are the query's parameters. The database is made once, in memory. Raises DatabaseError.
         """
-        return ask(self.database, query, values).rows
+        with self._once:
+            return ask(self.database, query, values).rows
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """The database of this run, in memory, with the times of the executions before it was first asked for.
+
+        Any thread may use it; `sql` takes care that one query at a time does.
+        """
+        with self._once:
+            return self._database
 
     @cached_property
-    def database(self) -> sqlite3.Connection:
-        """The database of this run, in memory, with the times of the executions before it was first asked for."""
+    def _database(self) -> sqlite3.Connection:
         return memory_database(self.record)
 
     def why(self, fact: str) -> Proof:

@@ -28,6 +28,7 @@ from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Size, bound_value, equal, upper_bound
 from schedulog.facts.view import ViewStack
 from schedulog.indexing import selection
+from schedulog.numeric import Operand
 from schedulog.operands import axes_of, fitted, flat, kind_of, stored, whole_shape
 from schedulog.operators import Operators
 from schedulog.origin import caller, placed
@@ -42,7 +43,7 @@ class Tensor(Operators):
 
     Made from an array, a list or a number. Unlike a numpy view, a slice is a value of its own: writing to one tensor
     never changes another, and `x += 1` makes a new value. An expression means what its operands were when it was
-    written down.
+    written down. Threads may share tensors: one operation at a time is done.
 
     Sizes may be symbolic: bounds of slices and shrinks, and shapes, take a `Variable` with a value, and expressions of
     such. What is computed is the value for that value of the variable; the kernels serve every one.
@@ -70,6 +71,16 @@ class Tensor(Operators):
         PENDING.add(tensor)
         return tensor
 
+    def _unary(self, name: str, make: Callable[[Node, str], Node]) -> Tensor:
+        with PENDING.turn:
+            return super()._unary(name, make)
+
+    def _with(
+        self, name: str, make: Callable[[Operand, Operand, str], Node], other: Any, reverse: bool = False
+    ) -> Tensor:
+        with PENDING.turn:
+            return super()._with(name, make, other, reverse)
+
     @property
     def shape(self) -> Shape:
         return self.node.shape
@@ -93,7 +104,8 @@ class Tensor(Operators):
         if place == self.node.device:
             return self
         if is_file(place):
-            return Tensor.of(placed("to", lambda label: filed(self.node, place, label)))
+            with PENDING.turn:
+                return Tensor.of(placed("to", lambda label: filed(self.node, place, label)))
         return self._unary("to", lambda n, label: moved(n, place, label))
 
     def clone(self) -> Tensor:
@@ -129,10 +141,11 @@ class Tensor(Operators):
 
         What is in a file stays there, unread. Raises ScheduleError, CodegenError, DeviceError.
         """
-        tensors = [t for t in (self, *others) if not in_file(t.node)]
-        lazy = [t for t in tensors if not t.owner or t.node.base.op is not Op.BUFFER]
-        if lazy:
-            compute(lazy, device=device)
+        with PENDING.turn:
+            tensors = [t for t in (self, *others) if not in_file(t.node)]
+            lazy = [t for t in tensors if not t.owner or t.node.base.op is not Op.BUFFER]
+            if lazy:
+                compute(lazy, device=device)
         return self
 
     def settle(self, value: NDArray[Any] | None) -> None:
@@ -149,10 +162,11 @@ class Tensor(Operators):
 
     def numpy(self) -> NDArray[Any]:
         """The value as a numpy array of its own."""
-        if in_file(self.node):
-            return self.to("default").numpy()
-        shape = tuple(map(bound_value, self.shape))
-        return np.array(self.realize().node.base.arg.array[: math.prod(shape)].reshape(shape))
+        with PENDING.turn:
+            if in_file(self.node):
+                return self.to("default").numpy()
+            shape = tuple(map(bound_value, self.shape))
+            return np.array(self.realize().node.base.arg.array[: math.prod(shape)].reshape(shape))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -285,37 +299,34 @@ class Tensor(Operators):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part of the tensor's memory, now. Lazy tensors that read it are computed before."""
+        with PENDING.turn:
+            refuse_file(self.node)
+            memory = self.realize().node
+            write = placed("setitem", lambda label: self._written(memory, key, value, label))
+            if write.size:
+                compute([], [write])
 
-        refuse_file(self.node)
-        memory = self.realize().node
-
-        def make(label: str) -> Node:
-            chosen = selection(key, self.shape)
-            target = chosen.window(memory, label)
-            new = build.reshape(fitted(value, chosen.shape, memory), target.shape, label)
-            return (
-                build.assign(target, new, label)
-                if equal(build.element_count(target.shape), 0) is not True
-                else new
-            )
-
-        write = placed("setitem", make)
-        if write.size:
-            compute([], [write])
+    def _written(self, memory: Node, key: Any, value: Any, label: str) -> Node:
+        """The ASSIGN that writes `value` into a part of `memory`; nothing to assign where the part has no elements."""
+        chosen = selection(key, self.shape)
+        target = chosen.window(memory, label)
+        new = build.reshape(fitted(value, chosen.shape, memory), target.shape, label)
+        if equal(build.element_count(target.shape), 0) is True:
+            return new
+        return build.assign(target, new, label)
 
     def assign(self, value: Any) -> Tensor:
         """Overwrite the tensor's memory with `value` (cast and broadcast) when computed; the tensor itself.
 
         An earlier assign to it that still waits is done first, so that no schedule holds two contents of one memory.
         """
-        refuse_file(self.node)
-        self.realize()
-
-        def make(label: str) -> Node:
-            return build.assign(self.node, fitted(value, self.shape, self.node), label)
-
-        self.node = placed("assign", make)
-        PENDING.add(self)
+        with PENDING.turn:
+            refuse_file(self.node)
+            self.realize()
+            self.node = placed(
+                "assign", lambda label: build.assign(self.node, fitted(value, self.shape, self.node), label)
+            )
+            PENDING.add(self)
         return self
 
 

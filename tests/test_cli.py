@@ -148,6 +148,44 @@ def test_sql_reads_a_query_from_standard_input(saved: Path) -> None:
     assert json.loads(result.stdout) == {"columns": ["a"], "rows": [[1]]}
 
 
+def test_the_commands_of_the_prompt_are_arguments_too(saved: Path, command: Command) -> None:
+    table = command("sql", saved, ".tables").out.splitlines()
+    assert table[0] == "table" and "kernel" in table and "run" in table
+    found = command("sql", saved, ".queries", "--json").json
+    assert found["columns"] == ["query", "answers"]
+    assert "kernels" in [name for name, _ in found["rows"]]
+    assert command("sql", saved, ".quit").out == ""
+    wrong = command("sql", saved, ".tabels")
+    assert (wrong.status, wrong.err.splitlines()) == (
+        1,
+        [
+            "error[SL605] there is no command `.tabels`",
+            "  help: a SELECT, the name of a query, .queries, .tables or .quit",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (".tables\n", ["table", "buffer"]),
+        ("select count(*) as n\nfrom kernel;\nselect 7 as m;\n", ["n", "2", "m", "7"]),
+        ("select 1 as a", ["a", "1"]),
+        ("select ';' as a;\n.quit\nselect 2 as b", ["a", ";"]),
+    ],
+)
+def test_standard_input_may_hold_several_queries(text: str, expected: list[str], saved: Path) -> None:
+    result = python(["sql", str(saved)], input=text)
+    assert [line.strip() for line in result.stdout.splitlines()][: len(expected)] == expected
+    assert result.stderr == ""
+
+
+def test_an_empty_standard_input_is_wrong_use(saved: Path) -> None:
+    result = python(["sql", str(saved)], input=" \n")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error[SL700] ")
+
+
 def test_the_prompt_goes_on_after_a_wrong_query(
     saved: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +308,15 @@ def no_database(folder: Path) -> list[str]:
     return ["sql", str(folder / "text.db"), "kernels"]
 
 
+def over_the_model(folder: Path) -> list[str]:
+    return ["run", str(folder / "rows.json"), "--no-execute", "--save", str(folder / "rows.json")]
+
+
+def empty_folder(folder: Path) -> list[str]:
+    (folder / "rules").mkdir(exist_ok=True)
+    return ["run", str(folder / "rows.json"), "--rules", f"{folder}/rules"]
+
+
 BAD = [
     (bad_rules, "SL101", 1),
     (truncated_graph, "SL230", 1),
@@ -293,6 +340,22 @@ BAD = [
     (with_graph("run", "--set", "FUSE_ARANGE"), "SL700", 2),
     (with_graph("run", "--set", "FUSE_ARANGE=yes"), "SL700", 2),
     (with_graph("run", "--no-such-option"), "SL700", 2),
+    (with_graph("run", "--random", "-1"), "SL700", 2),
+    (with_graph("run", "--random", "one"), "SL700", 2),
+    (with_graph("run", "--dim", "N=-1"), "SL700", 2),
+    (with_graph("run", "--dim", "N=all"), "SL700", 2),
+    (with_graph("run", "--shape", "x=1,-3"), "SL700", 2),
+    (with_graph("run", "--shape", "x"), "SL700", 2),
+    (with_graph("run", "--shape", "x=2"), "SL264", 1),
+    (with_graph("run", "--const", "x=one"), "SL700", 2),
+    (with_graph("run", "--const", "x=none.npy"), "SL533", 1),
+    (with_graph("run", "--append"), "SL700", 2),
+    (with_graph("run", "--label", "mine"), "SL700", 2),
+    (with_graph("run", "--set", "kernel_nodes=0"), "SL731", 2),
+    (with_graph("run", "--set", "kernel_nodes=-1"), "SL731", 2),
+    (with_graph("run", "--set", f"kernel_nodes={10**30}"), "SL731", 2),
+    (over_the_model, "SL613", 1),
+    (empty_folder, "SL107", 1),
     (lambda folder: ["run", f"{folder}/none.onnx"], "SL260", 1),
     (lambda folder: ["run", f"{folder}/rows.txt"], "SL261", 1),
     (lambda folder: ["why", f"{folder}/none.db", "realize(n2)"], "SL601", 1),
@@ -348,7 +411,7 @@ def test_a_full_disk_is_told(graph: Path, saved: Path, command: Command) -> None
 
 
 def test_a_limit_can_be_set(graph: Path, command: Command) -> None:
-    result = command("run", graph, "--no-execute", "--json", "--set", "kernel_nodes=1", "--label", "small")
+    result = command("run", graph, "--no-execute", "--json", "--set", "kernel_nodes=1")
     assert result.json["options"] == {"verify": 1, "kernel_nodes": 1}
 
 
@@ -394,7 +457,8 @@ def slow(*_):
     print("ready", flush=True)
     time.sleep(60)
 if sys.argv[1] == "run":
-    os.replace = slow
+    import schedulog.scheduler.record.database as database
+    database.relation_rows = slow
 else:
     print("ready", flush=True)
 sys.exit(main(sys.argv[1:]))
@@ -427,6 +491,49 @@ def test_ctrl_c_while_saving_leaves_the_old_file(graph: Path, saved: Path) -> No
     assert sorted(os.listdir(saved.parent)) == files
 
 
+ENDLESS = """
+.decl pair(a: int, b: int)
+pair(A, B) :- position(_, A), position(_, B).
+.decl many(a: int)
+many(A) :- pair(A, B), pair(B, C), pair(C, D), pair(D, E), pair(E, F), pair(F, G), pair(G, H), A + H < 0.
+"""
+
+
+def test_ctrl_c_ends_a_rule_without_end(tmp_path: Path) -> None:
+    (tmp_path / "endless.dl").write_text(ENDLESS, encoding="utf-8")
+    x = build.buffer(Buffer(4, float32, name="x"), (4,))
+    for _ in range(60):
+        x = build.alu(Op.ADD, x, x)
+    (tmp_path / "g.json").write_text(write_graph(graph_of([x])), encoding="utf-8")
+    arguments = ["why", str(tmp_path / "g.json"), "computed(n1)", "--rules", "classic", "--rules"]
+    assert interrupted([*arguments, str(tmp_path / "endless.dl")]) == 130
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.15, 0.3])
+def test_ctrl_c_brings_no_traceback_at_any_time(delay: float, graph: Path) -> None:
+    code = "import sys; print('ready', flush=True); from schedulog.__main__ import main; sys.exit(main())"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, "run", str(graph), "--no-execute"], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(delay)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+    # 0 where all was done before, -2 where Python was about to end.
+    assert child.returncode in (130, 0, -signal.SIGINT)
+    assert "Traceback" not in err
+
+
+def test_nothing_slow_is_imported_before_ctrl_c_is_heard() -> None:
+    code = "import sys, schedulog.__main__; print(*{'typing', 'json', 'dataclasses', 'typer', 're'} & sys.modules.keys())"
+    child = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=ROOT, text=True, capture_output=True, check=True
+    )
+    assert child.stdout == "\n"
+
+
 def test_ctrl_c_ends_a_query_without_end(saved: Path) -> None:
     endless = "with recursive t(n) as (select 1 union all select n + 1 from t) select count(*) from t"
     assert interrupted(["sql", str(saved), endless]) == 130
@@ -443,3 +550,48 @@ def test_a_closed_pipe_is_no_bug(saved: Path) -> None:
     child.stdout.close()
     assert child.stderr.read() == b""
     assert child.wait(30) == 141
+
+
+@pytest.fixture
+def onnx_model(tmp_path: Path) -> Path:
+    onnx = pytest.importorskip(
+        "onnx", reason="the onnx package is not installed: pip install schedulog[onnx]"
+    )
+    helper = onnx.helper
+    made = helper.make_graph(
+        [helper.make_node("Mul", ["x", "k"], ["y"])],
+        "scaled",
+        [helper.make_tensor_value_info("x", 1, ["batch", 3]), helper.make_tensor_value_info("k", 1, [])],
+        [helper.make_tensor_value_info("y", 1, None)],
+    )
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_a_size_that_the_file_leaves_open_is_told(onnx_model: Path, command: Command) -> None:
+    note = "note: the file leaves the size batch open; it is taken as 1 (--dim batch=... sets it)\n"
+    assert command("run", onnx_model, "--no-execute").err == note
+    assert command("run", onnx_model, "--no-execute", "--dim", "batch=4").err == ""
+    assert command("why", onnx_model, "memory(_)").err == note
+    as_json = command("run", onnx_model, "--no-execute", "--json")
+    assert (as_json.err, as_json.json["graph"]["assumed"]) == ("", {"batch": 1})
+    bound = command("run", onnx_model, "--no-execute", "--json", "--shape", "x=4,3").json
+    assert (bound["graph"]["assumed"], bound["kernels"][0]["shape"]) == ({}, "[4,3]")
+
+
+def test_an_input_is_fixed_to_a_number_or_a_file(onnx_model: Path, tmp_path: Path, command: Command) -> None:
+    np.save(tmp_path / "k.npy", np.float32(0.5))
+    for value in ("0.5", f"{tmp_path}/k.npy"):
+        found = command("run", onnx_model, "--random", "0", "--const", f"k={value}", "--json").json
+        assert found["graph"]["inputs"] == ["x"]
+        assert found["outputs"]["y"]["shape"] == [1, 3]
+    refused = command("run", onnx_model, "--const", "k=1,2")
+    assert refused.err.startswith("error[SL242] input `k` cannot be this ")
+
+
+def test_a_picture_is_not_written_over_its_graph(graph: Path, command: Command) -> None:
+    before = graph.read_bytes()
+    result = command("graph", graph, "-o", graph)
+    assert (result.status, result.err.splitlines()[0]) == (1, f"error[SL720] cannot write {graph}")
+    assert graph.read_bytes() == before

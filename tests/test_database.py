@@ -21,6 +21,7 @@ from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.json_format import write_graph
 from schedulog.facts.ops import Op
 from schedulog.run import Run, schedule
+from schedulog.scheduler.record import database
 from schedulog.scheduler.record.database import VERSION, open_database, saved_decisions, schema
 from schedulog.scheduler.record.queries import ask, named_queries, table_names
 
@@ -131,7 +132,7 @@ def test_named_queries_run(name: str, run: Run) -> None:
     query = named_queries()[name]
     found = ask(run.database, name, dict.fromkeys(query.parameters, 1))
     assert found.columns and query.title.endswith(".")
-    empty = {"recomputed", "reduce-chains", "slowest", "compare", "engines-disagree"}
+    empty = {"recomputed", "reduce-chains", "slowest", "compare", "engines-disagree", "simplified"}
     assert bool(found.rows) == (name not in empty)
 
 
@@ -300,17 +301,18 @@ def test_a_folder_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert caught.value.code == "SL604"
 
 
+@pytest.mark.parametrize("append", [False, True])
 def test_an_interrupted_save_leaves_the_old_file(
-    run: Run, saved: Path, monkeypatch: pytest.MonkeyPatch
+    append: bool, run: Run, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = saved.read_bytes()
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "replace", interrupted)
+    monkeypatch.setattr(database, "relation_rows", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run.save(saved)
+        run.save(saved, append=append)
     assert saved.read_bytes() == before
     assert os.listdir(saved.parent) == [saved.name]
 
@@ -344,3 +346,13 @@ def test_importing_the_package_does_nothing() -> None:
     code = "import sys, schedulog; sys.exit('numpy' in sys.modules or 'sqlite3' in sys.modules)"
     root = Path(__file__).parent.parent
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_what_the_simplifier_did_stands_in_the_database() -> None:
+    x = build.buffer(Buffer(4, float32, "", "x"))
+    one = build.const(1, float32, (4,))
+    run = schedule(build.alu(Op.EXP, build.alu(Op.MUL, x, one)))
+    assert run.sql("simplified") == [("times-one", 1)]
+    ((step, rule, before, after),) = run.sql("select step, rule, before, after from rewrite")
+    assert (step, rule) == (0, "times-one")
+    assert "MUL" in before and "BUFFER" in after

@@ -213,14 +213,17 @@ def test_a_given_shape_binds_its_dims_everywhere() -> None:
 def test_an_unbound_dim_is_named_with_the_way_to_bind_it() -> None:
     error = refusal(open_model(), "SL242")
     assert error.message == "dim 1 (`length`) of input `x` has no size"
-    assert "--dim length=1" in error.help and "inputs={'x': (...)}" in error.help
+    assert error.help == (
+        "bind it with --dim length=1 (dims={'length': 1}), or give the whole shape: --shape x=1,3,8 "
+        "(inputs={'x': (1, 3, 8)})"
+    )
 
 
 def test_a_nameless_dim_needs_the_whole_shape() -> None:
     content = model([node("Relu", "x")], {"x": (FLOAT, (None, None))}, {"y": FLOAT})
     error = refusal(content, "SL242")
     assert error.message == "dim 1 of input `x` has no size"
-    assert error.help == "give the whole shape: inputs={'x': (...)}"
+    assert error.help == "give the whole shape: --shape x=1,3,8 (inputs={'x': (1, 3, 8)})"
     assert read_onnx(content, inputs={"x": (2, 2)}).input_shapes["x"] == (2, 2)
 
 
@@ -228,6 +231,51 @@ def test_an_input_without_shape_needs_one() -> None:
     content = model([node("Relu", "x")], {"x": (FLOAT, None)}, {"y": FLOAT})
     assert "no declared shape" in refusal(content, "SL242").message
     assert read_onnx(content, inputs={"x": (3,)}).input_shapes["x"] == (3,)
+
+
+def test_a_leading_dim_that_is_taken_as_1_is_told() -> None:
+    shapes = {"x": (FLOAT, ("batch", 3)), "y": (FLOAT, (None, 3)), "z": (FLOAT, (2, 3))}
+    content = model([node("Sum", "x y z", "w")], shapes, {"w": FLOAT})
+    assert read_onnx(content).assumed == {"batch": 1, "y[0]": 1}
+    assert read_onnx(content, dims={"batch": 2}).assumed == {"y[0]": 1}
+    assert read_onnx(content, dims={"batch": 2}, inputs={"y": (2, 3)}).assumed == {}
+    fixed = read_onnx(content, constants={"x": np.zeros((2, 3), np.float32)})
+    assert (fixed.assumed, list(fixed.inputs)) == ({"y[0]": 1}, ["y", "z"])
+
+
+def test_a_fixed_input_tells_the_sizes_it_shares() -> None:
+    content = model([node("Add", "x y", "z")], {"x": (FLOAT, ("n", 2)), "y": (FLOAT, ("n", 2))}, {"z": FLOAT})
+    fixed = read_onnx(content, constants={"x": np.zeros((3, 2), np.float32)})
+    assert fixed.input_shapes == {"y": (3, 2)}
+    with pytest.raises(GraphError, match=r"`x` cannot have the shape \[3, 2\]"):
+        read_onnx(content, dims={"n": 4}, constants={"x": np.zeros((3, 2), np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "expected"),
+    [
+        (FLOAT, 0.1, np.array([0.1], np.float32)),
+        (FLOAT, 3, np.array([3], np.float32)),
+        (FLOAT, [4.0], np.array([4], np.float32)),
+        (FLOAT, float("inf"), np.array([np.inf], np.float32)),
+        (INT64, 5.0, np.array([5], np.int64)),
+        (INT64, 2.5, None),
+        (INT64, "five", None),
+        (FLOAT, 1e39, None),
+        (FLOAT, 16_777_217, None),
+        (FLOAT, [1.0, 2.0], None),
+    ],
+)
+def test_numbers_are_converted_where_nothing_is_lost(kind: int, given: Any, expected: Any) -> None:
+    content = model([node("Add", "x k", "z")], {"x": (kind, (1,)), "k": (kind, (1,))}, {"z": kind})
+    if expected is None:
+        with pytest.raises(GraphError, match="input `k` cannot be this") as caught:
+            read_onnx(content, constants={"k": given})
+        assert caught.value.code == "SL242"
+        return
+    x = np.zeros(1, expected.dtype)
+    found = reference(read_onnx(content, constants={"k": given}), {"x": x})
+    np.testing.assert_array_equal(found["z"], expected)
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from schedulog.errors import GraphError
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.dtype import DType
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.node import Node
 from schedulog.facts.onnx.call import Call, Lowered
+from schedulog.facts.onnx.constants import element_type, fixed_values
 from schedulog.facts.onnx.declared import check_names, check_output
-from schedulog.facts.onnx.file import ELEMENT_TYPES, FileGraph, FileModel, FileNode, FileValue, read_model
+from schedulog.facts.onnx.file import FileGraph, FileModel, FileNode, FileValue, read_model
 from schedulog.facts.onnx.ops.table import LOWERINGS
-from schedulog.facts.onnx.shapes import bind_shapes
+from schedulog.facts.onnx.shapes import assumed_sizes, bind_shapes
 from schedulog.facts.onnx.values import Known, Value, node_of
 from schedulog.facts.ops import Op
 
@@ -37,13 +37,13 @@ def read_onnx(
     *,
     dims: Mapping[str, int] = _NOTHING,
     inputs: Mapping[str, tuple[int, ...]] = _NOTHING,
-    constants: Mapping[str, NDArray[Any]] = _NOTHING,
+    constants: Mapping[str, ArrayLike] = _NOTHING,
 ) -> Graph:
     """The graph in the ONNX file at `path` (or in its bytes).
 
     `dims` gives sizes to symbolic dims by name, `inputs` whole shapes to inputs by name; an open dim that leads an
-    input is 1 unless bound. `constants` fixes inputs to values, so that what depends only on them folds. Inputs and
-    outputs keep their ONNX names, nodes carry the ONNX node's name as label.
+    input is 1 unless bound, and told in `assumed`. `constants` fixes inputs to values, so that what depends only on them
+    folds. Inputs and outputs keep their ONNX names, nodes carry the ONNX node's name as label.
 
     An index that is computed and lies outside of what it picks from (Gather, GatherElements) is undefined in ONNX, and
     compiled code cannot refuse it: the element picked is the dtype's minimum, -inf for floats. A known index is refused.
@@ -56,10 +56,12 @@ def read_onnx(
     _check_opset(model)
     check_names(model)
     given = [v for v in model.graph.inputs if v.name not in constants]
-    _check_constants(model, constants)
-    shapes = bind_shapes(given, dims, inputs, model.file)
+    fixed = fixed_values(model, constants)
+    # A value that is fixed tells the sizes of its symbolic dims, which others share.
+    told = {**inputs, **{n: array.shape for n, array in fixed.items()}}
+    shapes = bind_shapes(model.graph.inputs, dims, told, model.file)
     buffers = {v.name: _input(v, shapes[v.name], model.file) for v in given}
-    values = {n: Known(array, n) for n, array in constants.items()}
+    values = {n: Known(array, n) for n, array in fixed.items()}
     reader = _Reader(model)
     entry = {n: build.buffer(b, shapes[n]) for n, b in buffers.items()}
     scope = reader.lower(model.graph, ChainMap({**values, **entry}))
@@ -68,9 +70,11 @@ def read_onnx(
         check_output(declared, value, model.file)
     outputs = [node_of(value) for value in made]
     names = [v.name for v in model.graph.outputs]
-    return graph_of(
-        outputs, name=model.graph.name or "onnx", outputs=names, inputs=buffers, input_shapes=shapes
-    )
+    graph = graph_of(
+        outputs, name=model.graph.name or "onnx", outputs=names, inputs=buffers,
+        input_shapes={v.name: shapes[v.name] for v in given},
+    )  # fmt: skip
+    return replace(graph, assumed=assumed_sizes(model.graph.inputs, dims, told))
 
 
 def _check_opset(model: FileModel) -> None:
@@ -81,38 +85,11 @@ def _check_opset(model: FileModel) -> None:
                          help="convert it with onnx.version_converter")  # fmt: skip
 
 
-def _check_constants(model: FileModel, constants: Mapping[str, NDArray[Any]]) -> None:
-    declared = {v.name: v for v in model.graph.inputs}
-    for name, array in constants.items():
-        if name not in declared:
-            raise GraphError("SL242", f"{model.file} has no input called `{name}`", where=model.file,
-                             help=f"its inputs: {', '.join(sorted(declared)) or 'none'}")  # fmt: skip
-        value = declared[name]
-        expected = _element_type(value, model.file).to_numpy()
-        fits = value.dims is None or (
-            len(value.dims) == array.ndim
-            and all(not isinstance(d, int) or d == n for d, n in zip(value.dims, array.shape, strict=True))
-        )
-        if array.dtype != expected or not fits:
-            raise GraphError("SL242", f"input `{name}` cannot be this {array.dtype}{list(array.shape)}",
-                             where=f"input `{name}` of {model.file}",
-                             reason=f"it is declared as {expected}{list(value.dims or ())}",
-                             help="give an array of that type and shape")  # fmt: skip
-
-
-def _element_type(value: FileValue, file: str) -> DType:
-    if value.element_type not in ELEMENT_TYPES:
-        raise GraphError("SL244", f"`{value.name}` has element type number {value.element_type}",
-                         where=file, reason="it has no counterpart here",
-                         help=f"supported: {', '.join(d.name for d in ELEMENT_TYPES.values())}")  # fmt: skip
-    return ELEMENT_TYPES[value.element_type]
-
-
 def _input(value: FileValue, shape: tuple[int, ...], file: str) -> Buffer:
     size = 1
     for n in shape:
         size *= n
-    return Buffer(size, _element_type(value, file), name=value.name)
+    return Buffer(size, element_type(value, file), name=value.name)
 
 
 def _output(value: FileValue, scope: Mapping[str, Value], model: FileModel) -> Value:
@@ -120,8 +97,8 @@ def _output(value: FileValue, scope: Mapping[str, Value], model: FileModel) -> V
     if found is None:
         raise GraphError("SL241", f"no node makes the output `{value.name}`", where=model.file,
                          help="export or download the file again")  # fmt: skip
-    if value.element_type and found.dtype != _element_type(value, model.file):
-        raise GraphError("SL245", f"output `{value.name}` is declared as {_element_type(value, model.file)}",
+    if value.element_type and found.dtype != element_type(value, model.file):
+        raise GraphError("SL245", f"output `{value.name}` is declared as {element_type(value, model.file)}",
                          where=model.file, reason=f"its operations give {found.dtype}")  # fmt: skip
     return found
 

@@ -31,6 +31,16 @@ def bind_shapes(
     return {v.name: tuple(shapes[v.name]) if v.name in shapes else _bound(v, sizes, file) for v in inputs}
 
 
+def assumed_sizes(
+    values: Iterable[FileValue], dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, int]:
+    """The leading dims that nothing binds, which `bind_shapes` takes as 1: by name, or as "x[0]" if they have none."""
+    open_ones = [v for v in values if v.name not in shapes and v.dims and not isinstance(v.dims[0], int)]
+    told = {d for v in values if v.name in shapes for d in v.dims or ()} | set(dims)
+    names = {v.dims[0] or f"{v.name}[0]": 1 for v in open_ones if v.dims}
+    return {str(name): size for name, size in names.items() if name not in told}
+
+
 def _check_names(
     inputs: tuple[FileValue, ...], dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]], file: str
 ) -> None:
@@ -72,7 +82,7 @@ def _bound(value: FileValue, sizes: Mapping[str, int], file: str) -> tuple[int, 
     where = f"input `{value.name}` of {file}"
     if value.dims is None:
         raise GraphError("SL242", f"input `{value.name}` has no declared shape", where=where,
-                         help=f"give it: inputs={{'{value.name}': (...)}}")  # fmt: skip
+                         help=f"give it: --shape {value.name}=1,3,8 (inputs={{'{value.name}': (1, 3, 8)}})")  # fmt: skip
     return tuple(_size(value, axis, dim, sizes, where) for axis, dim in enumerate(value.dims))
 
 
@@ -86,4 +96,5 @@ def _size(value: FileValue, axis: int, dim: int | str | None, sizes: Mapping[str
     by_name = f"bind it with --dim {dim}=1 (dims={{'{dim}': 1}}), or " if dim else ""
     raise GraphError("SL242", f"dim {axis}{f' (`{dim}`)' if dim else ''} of input `{value.name}` has no size",
                      where=where, reason="the file leaves it open, and only a leading one is taken as 1",
-                     help=f"{by_name}give the whole shape: inputs={{'{value.name}': (...)}}")  # fmt: skip
+                     help=f"{by_name}give the whole shape: --shape {value.name}=1,3,8 "
+                          f"(inputs={{'{value.name}': (1, 3, 8)}})")  # fmt: skip

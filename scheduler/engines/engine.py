@@ -19,12 +19,17 @@ before another condition of the rule is tested, and must not fail on those."""
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where an evaluation is given up. `seconds` bounds one question to the pydatalog engine."""
+    """Where an evaluation is given up.
+
+    `rows` of one relation; `steps` of SQLite's machine in one statement, many millions a second; `seconds` of one question to
+    the pydatalog engine.
+    """
 
     rows: int = 50_000_000
     rounds: int = 1_000_000
     alternations: int = 100_000
     seconds: float = 30.0
+    steps: int = 2_000_000_000
 
 
 DEFAULT_LIMITS = Limits()
@@ -100,4 +105,15 @@ def not_finished(rule: Rule, relation: str, what: str, newest: str) -> ScheduleE
         where=rule.place,
         reason=f"rule {rule.name} still adds rows, the newest is {newest}",
         help="bound what the rule counts up or composes, or raise the limit",
+    )
+
+
+def too_much(rule: Rule, what: str) -> ScheduleError:
+    """Return the error for one match of a rule's body against all rows that reached a limit; `what` says which."""
+    return ScheduleError(
+        "SL140",
+        f"{rule.head.relation}: not finished; no partial answer is returned",
+        where=rule.place,
+        reason=f"rule {rule.name} matches too many rows at once: {what}",
+        help="let the conditions of the rule share variables, so that fewer rows match, or raise the limit",
     )

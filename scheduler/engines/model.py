@@ -12,7 +12,7 @@ from schedulog.scheduler.engines.engine import Functions, Row
 from schedulog.scheduler.engines.symbols import Decode, Symbols, decoder
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.why.explain import Explainer
-from schedulog.scheduler.why.match import Rows
+from schedulog.scheduler.why.match import Finder, Rows
 from schedulog.scheduler.why.proof import Proof
 
 
@@ -87,4 +87,5 @@ class Model:
 
     @cached_property
     def _explainer(self) -> Explainer:
-        return Explainer(self.program, self.symbols, self.functions, Rows(self.rows), self._given)
+        finder = self._source if isinstance(self._source, Finder) else None
+        return Explainer(self.program, self.symbols, self.functions, Rows(self.rows, finder), self._given)

@@ -166,6 +166,15 @@ class _Source:
     def matches(self, rule: Rule) -> list[Row]:
         return self.database().matches(rule)
 
+    def count(self, relation: str) -> int:
+        return self.database().count(relation)
+
+    def finds(self, relation: str, columns: tuple[int, ...]) -> bool:
+        return self.database().finds(relation, columns)
+
+    def find(self, relation: str, columns: tuple[int, ...], values: Row) -> list[Row]:
+        return self.database().find(relation, columns, values)
+
     def database(self) -> SqliteDatabase:
         """Return a database with the model's rows that this thread may read."""
         thread = threading.get_ident()

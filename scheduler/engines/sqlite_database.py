@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
+from typing import Final
 
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.engines.engine import (
@@ -13,17 +16,35 @@ from schedulog.scheduler.engines.engine import (
     Row,
     arithmetic_failed,
     not_finished,
+    too_much,
 )
 from schedulog.scheduler.engines.functions import ARITHMETIC, Calls
 from schedulog.scheduler.engines.sql_compile import SqlCode, Statement, SubCode, rows_of
-from schedulog.scheduler.engines.sql_tables import Table
+from schedulog.scheduler.engines.sql_tables import Table, index_orders
 from schedulog.scheduler.engines.strata import SubComponent
 from schedulog.scheduler.engines.symbols import Symbols, decoder
 from schedulog.scheduler.language.program import Program, Rule
 
+_PAGE: Final = 16384
+"""Bytes of a page."""
+_PAGES: Final = 2**32 - 2
+"""Pages that SQLite allows."""
+_ROW: Final = 100
+"""Bytes that a row of some columns needs with its indexes, roughly and at most."""
+_SPARE: Final = 64
+"""Pages that are granted whatever the limit of rows is."""
+_LOOK: Final = 100_000
+"""Steps of SQLite's machine between two looks at the budget and at pending signals: a few milliseconds."""
+_RAISED: Final = "user-defined function raised exception"
+
 
 class SqliteDatabase:
-    """The tables of one connection: the driver's engine."""
+    """The tables of one connection: the driver's engine.
+
+    A single statement may run long. It is ended by Ctrl-C, which comes out as KeyboardInterrupt, after `limits.steps`
+    steps, and when all rows together take the room of `limits.rows`. SQLite cannot undo the half that ran, so the
+    database is of no use then.
+    """
 
     def __init__(self, program: Program, code: SqlCode, symbols: Symbols, limits: Limits) -> None:
         self.program = program
@@ -36,6 +57,8 @@ class SqliteDatabase:
         self.given: dict[str, list[Row]] = {}
         self.stale: set[str] = set(code.base_facts)
         self.statements = 0
+        self.watched = 0
+        self.looks = 0
         self.calls = Calls({})
         self.connection = self.connect()
         self.cursor = self.connection.cursor()
@@ -51,7 +74,7 @@ class SqliteDatabase:
                 help="use a Python with a newer sqlite3 module",
             )
         connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=8192)
-        for pragma in ("page_size=16384", "journal_mode=off", "synchronous=off", "temp_store=memory"):
+        for pragma in (f"page_size={_PAGE}", "journal_mode=off", "synchronous=off", "temp_store=memory"):
             connection.execute(f"PRAGMA {pragma}")
         arities = {name: len(function.arguments) for name, function in self.program.functions.items()}
         for name, arity in arities.items():
@@ -62,14 +85,34 @@ class SqliteDatabase:
         for table in (*self.code.tables.values(), *self.code.snapshots.values()):
             for statement in table.statements():
                 connection.execute(statement)
+        connection.set_progress_handler(self.over, _LOOK)
         return connection
+
+    def over(self) -> bool:
+        """Say whether the running statement has used up its steps. That this is called lets Ctrl-C through."""
+        if self.watched != self.statements:
+            self.watched, self.looks = self.statements, 0
+        self.looks += 1
+        return self.looks * _LOOK > self.limits.steps
+
+    @contextmanager
+    def unbounded(self) -> Iterator[None]:
+        """Run statements that are no rules, as many steps as they take. Ctrl-C, of which SQLite makes an error, comes out."""
+        self.watched, self.looks = self.statements, -sys.maxsize
+        try:
+            yield
+        except sqlite3.Error as error:
+            if _is_interrupt(error):
+                raise KeyboardInterrupt from error
+            raise
 
     def begin(self, given: dict[str, list[Row]], functions: Functions, symbols: Symbols) -> None:
         """Empty what the last graph left and load the given rows."""
-        self.statements = 0
+        self.statements, self.watched = 0, -1
         self.calls.restart(functions)
         self.symbols = symbols
         self.cursor.execute("BEGIN")
+        self.cursor.execute(f"PRAGMA max_page_count = {_PAGES}")
         self.given = {}
         for relation in self.counts:
             if self.counts[relation] and (
@@ -78,6 +121,9 @@ class SqliteDatabase:
                 self.clear((relation,))
         for relation in sorted(self.stale | set(given)):
             self.load(relation, given.get(relation, ()))
+        pages = self.cursor.execute("PRAGMA page_count").fetchone()[0]
+        most = min(pages + _SPARE + self.limits.rows * _ROW // _PAGE, _PAGES)
+        self.cursor.execute(f"PRAGMA max_page_count = {most}")
 
     def end(self) -> None:
         """Close the transaction; the rows stay."""
@@ -105,7 +151,8 @@ class SqliteDatabase:
         if not rows:
             return
         try:
-            self.counts[relation] += self.cursor.executemany(self.inserts[relation], rows).rowcount
+            with self.unbounded():
+                self.counts[relation] += self.cursor.executemany(self.inserts[relation], rows).rowcount
         except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
             raise UsageError(
                 "SL702",
@@ -188,14 +235,22 @@ class SqliteDatabase:
         select = statement.sql[statement.sql.index(" SELECT ") + 1 :]
         # All rows count as new: then the statement meets every match, and each once.
         window = (0, 2**63 - 1) if statement.delta else ()
+        self.statements += 1
         try:
             return self.cursor.execute(select, window).fetchall()
         except sqlite3.Error as error:
             raise self.failed(statement, error) from error
 
     def failed(self, statement: Statement, error: sqlite3.Error) -> ScheduleError:
+        """Return the error for what SQLite says. Raises KeyboardInterrupt where that was one."""
         if self.calls.failure is not None:
             return self.calls.failure.error(statement.rule)
+        if _code(error) == sqlite3.SQLITE_FULL:
+            return too_much(statement.rule, f"its rows need more room than {self.limits.rows} rows")
+        if _code(error) == sqlite3.SQLITE_INTERRUPT and self.looks * _LOOK > self.limits.steps:
+            return too_much(statement.rule, f"it took more than {self.limits.steps} steps")
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from error
         return arithmetic_failed(statement.rule, f"SQLite says: {error}")
 
     def unfinished(self, statement: Statement, what: str) -> ScheduleError:
@@ -215,13 +270,32 @@ class SqliteDatabase:
         table = self.code.tables[relation]
         if not self.program.relations[relation].arity:
             return [()] if self.counts[relation] else []
-        return self.cursor.execute(f'SELECT * FROM "{table.name}" ORDER BY {_all_columns(table)}').fetchall()
+        with self.unbounded():
+            return self.cursor.execute(
+                f'SELECT * FROM "{table.name}" ORDER BY {_all_columns(table)}'
+            ).fetchall()
+
+    def finds(self, relation: str, columns: tuple[int, ...]) -> bool:
+        """Say whether some index begins with these columns."""
+        table = self.code.tables[relation]
+        orders = index_orders(table.lookups, table.width)
+        return any(set(order[: len(columns)]) == set(columns) for order in orders)
+
+    def find(self, relation: str, columns: tuple[int, ...], values: Row) -> list[Row]:
+        """Return the rows whose `columns` hold `values`, sorted."""
+        table = self.code.tables[relation]
+        same = " AND ".join(f"c{i} = ?" for i in columns)
+        with self.unbounded():
+            return self.cursor.execute(
+                f'SELECT * FROM "{table.name}" WHERE {same} ORDER BY {_all_columns(table)}', values
+            ).fetchall()
 
     def clear(self, relations: Sequence[str]) -> None:
         """Empty some relations."""
         for relation in relations:
             if self.counts[relation]:
-                self.cursor.execute(self.deletes[relation])
+                with self.unbounded():
+                    self.cursor.execute(self.deletes[relation])
                 self.counts[relation] = 0
 
     def keep_snapshot(self, relation: str) -> None:
@@ -229,15 +303,28 @@ class SqliteDatabase:
         self.drop_snapshot(relation)
         table, snapshot = self.code.tables[relation], self.code.snapshots[relation]
         if self.counts[relation]:
-            self.cursor.execute(f'INSERT INTO "{snapshot.name}" SELECT * FROM "{table.name}"')
+            with self.unbounded():
+                self.cursor.execute(f'INSERT INTO "{snapshot.name}" SELECT * FROM "{table.name}"')
         self.snapshot_counts[relation] = self.counts[relation]
 
     def drop_snapshot(self, relation: str) -> None:
         """Empty the table that `not` reads."""
         if self.snapshot_counts[relation]:
-            self.cursor.execute(f'DELETE FROM "{self.code.snapshots[relation].name}"')
+            with self.unbounded():
+                self.cursor.execute(f'DELETE FROM "{self.code.snapshots[relation].name}"')
             self.snapshot_counts[relation] = 0
 
 
 def _all_columns(table: Table) -> str:
     return ", ".join(f"c{i}" for i in range(table.width))
+
+
+def _is_interrupt(error: sqlite3.Error) -> bool:
+    """Say whether Ctrl-C is behind an error. What a function raises otherwise is noted, so it was no Exception."""
+    return _code(error) == sqlite3.SQLITE_INTERRUPT or _RAISED in str(error)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's number of an error; 0 for one that the module sqlite3 itself raised."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF

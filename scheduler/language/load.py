@@ -250,6 +250,9 @@ def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> list[RuleFile
     # Folders first, so that a file that is named on its own too keeps the pack of its folder.
     for path in sorted(paths, key=lambda path: (not path.is_dir(), path)):
         pack = pack_of(path.resolve().name)
+        if path.is_dir() and next(path.rglob("*.dl"), None) is None:
+            errors.append(RuleError("SL107", "a folder without rule files", where=path.as_posix(),
+                                    help="rule files end in .dl"))  # fmt: skip
         for file in _rule_files(path):
             packs.setdefault(file.resolve(), (file, pack))
     read = (_read_file(file, pack, errors) for file, pack in packs.values())

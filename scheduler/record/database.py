@@ -1,4 +1,4 @@
-"""Saved runs: one SQLite file, written whole or not at all, and opened for reading only.
+"""Databases of runs, in memory and opened from a file for reading only.
 
 The tables are described in facts/schema.sql. Besides them every derived relation has a table `rel_<name>` with the column
 `run_id` and the relation's own columns.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from tempfile import mkstemp
 from typing import Any, Final
 
 from schedulog.errors import DatabaseError, Place
@@ -29,38 +28,34 @@ from schedulog.scheduler.schedule import Decisions, Scheduler
 VERSION: Final = 2
 APPLICATION: Final = 1397518183
 """The application id in the file's header: "SLog" in ASCII."""
+PATIENCE: Final = 60.0
+"""Seconds to wait for a process that is just bringing a run to the file."""
 
 
 def memory_database(record: RunRecord) -> sqlite3.Connection:
-    """A new database in memory that holds one run."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.executescript(schema())
-    _add_run(connection, record)
+    """A new database in memory that holds one run. Any thread may use it."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.execute("begin")
+    for statement in schema_statements():
+        connection.execute(statement)
+    add_run(connection, record)
+    connection.execute("commit")
     return connection
-
-
-def save(record: RunRecord, path: str | os.PathLike[str], *, append: bool = False) -> None:
-    """Write a run to the file at `path`; with `append` beside the runs that are in it.
-
-    The file is written beside and renamed: whatever happens on the way, the old file stays whole.
-    Raises DatabaseError: SL604 the file cannot be written, and with `append` what `open_database` raises, SL607.
-    """
-    # A link stays one: what it points to is replaced.
-    target = Path(path).resolve()
-    connection = _copied(target) if append and target.exists() else None
-    if connection is None:
-        connection = memory_database(record)
-    else:
-        _add_run(connection, record)
-    try:
-        _write(connection, target)
-    finally:
-        connection.close()
 
 
 def schema() -> str:
     """The text of facts/schema.sql."""
     return files("schedulog.facts").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def schema_statements() -> Iterator[str]:
+    """The statements of facts/schema.sql, one by one: as a script they would end the transaction they are part of."""
+    lines: list[str] = []
+    for line in schema().splitlines():
+        lines.append(line)
+        if sqlite3.complete_statement("\n".join(lines)):
+            yield "\n".join(lines)
+            lines = []
 
 
 def open_database(path: str | os.PathLike[str]) -> sqlite3.Connection:
@@ -72,43 +67,39 @@ def open_database(path: str | os.PathLike[str]) -> sqlite3.Connection:
     if not target.is_file():
         raise DatabaseError("SL601", f"no database at {target}", where=str(target),
                             help="schedulog run GRAPH --save RUN.db writes one")  # fmt: skip
+    problem: DatabaseError | None
     try:
-        connection = sqlite3.connect(f"{target.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
-        found = connection.execute("pragma application_id").fetchone()[0]
-        number = connection.execute("pragma user_version").fetchone()[0]
-        whole = _is_whole(target)
-    except (sqlite3.Error, OSError) as error:
+        # Not mode=ro: after a process died while it wrote, whoever opens the file next has to clean up.
+        connection = sqlite3.connect(
+            f"{target.resolve().as_uri()}?mode=rw", PATIENCE, uri=True, isolation_level=None
+        )
+        connection.execute("pragma query_only = 1")
+        problem = _problem(connection, target)
+    except sqlite3.Error as error:
         raise DatabaseError("SL602", f"{target} cannot be read as a database", where=str(target),
-                            reason=str(error), help="the file is damaged, or no SQLite file") from error  # fmt: skip
-    problem = _problem(target, found, number, whole=whole)
+                            reason=str(error), help="the file is damaged or cut off, or no SQLite file") from error  # fmt: skip
     if problem is not None:
         connection.close()
         raise problem
     return connection
 
 
-def _is_whole(target: Path) -> bool:
-    """Whether the file has as many pages as its header says (bytes 16 and 28 of the SQLite file format)."""
-    with open(target, "rb") as file:
-        head = file.read(100)
-    size = int.from_bytes(head[16:18], "big")
-    pages = int.from_bytes(head[28:32], "big")
-    return target.stat().st_size >= pages * (65536 if size == 1 else size)
-
-
-def _problem(target: Path, found: int, number: int, *, whole: bool) -> DatabaseError | None:
-    if found != APPLICATION:
+def _problem(connection: sqlite3.Connection, target: Path) -> DatabaseError | None:
+    if connection.execute("pragma application_id").fetchone()[0] != APPLICATION:
         return DatabaseError("SL602", f"{target} holds no schedulog runs", where=str(target),
                              reason="it is a SQLite file of another program",
                              help="schedulog run GRAPH --save RUN.db writes one")  # fmt: skip
-    if number != VERSION:
-        return DatabaseError("SL603", f"{target} has version {number} of the schema", where=str(target),
-                             reason=f"this schedulog reads version {VERSION}",
-                             help="save the run again, or use the schedulog that wrote it")  # fmt: skip
-    if not whole:
-        return DatabaseError("SL602", f"{target} is cut off", where=str(target),
-                             reason="it is shorter than its header says", help="save the run again")  # fmt: skip
-    return None
+    return version_problem(connection, target)
+
+
+def version_problem(connection: sqlite3.Connection, target: Path) -> DatabaseError | None:
+    """SL603 if the database in `target` has another version of the schema than the one read and written here."""
+    number = connection.execute("pragma user_version").fetchone()[0]
+    if number == VERSION:
+        return None
+    return DatabaseError("SL603", f"{target} has version {number} of the schema", where=str(target),
+                         reason=f"this schedulog reads version {VERSION}",
+                         help="save the run again, or use the schedulog that wrote it")  # fmt: skip
 
 
 def saved_decisions(connection: sqlite3.Connection, run: int | None = None) -> Decisions:
@@ -158,48 +149,8 @@ def _with_titles(connection: sqlite3.Connection, run: int, program: Program) -> 
     return replace(program, infos=infos)
 
 
-def _copied(target: Path) -> sqlite3.Connection:
-    """The runs of a file, in memory."""
-    saved = open_database(target)
-    memory = sqlite3.connect(":memory:", isolation_level=None)
-    saved.backup(memory)
-    saved.close()
-    return memory
-
-
-def _write(connection: sqlite3.Connection, target: Path) -> None:
-    beside = ""
-    try:
-        handle, beside = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        os.close(handle)
-        file = sqlite3.connect(beside, isolation_level=None)
-        try:
-            connection.backup(file)
-        finally:
-            file.close()
-        _settle(beside, target)
-        beside = ""
-    except (sqlite3.Error, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DatabaseError("SL604", f"cannot write {target}", where=str(target), reason=reason,
-                            help="nothing was changed; give another place, or make room") from error  # fmt: skip
-    finally:
-        if beside:
-            Path(beside).unlink(missing_ok=True)
-
-
-def _settle(beside: str, target: Path) -> None:
-    """Bring the finished file to disk, give it the rights a new file has, and put it in its place."""
-    with open(beside, "rb+") as file:
-        os.fsync(file.fileno())
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(beside, 0o666 & ~mask)
-    os.replace(beside, target)
-
-
-def _add_run(connection: sqlite3.Connection, record: RunRecord) -> None:
-    connection.execute("begin")
+def add_run(connection: sqlite3.Connection, record: RunRecord) -> None:
+    """Add a run to a database with the tables of the schema, in the transaction that is open. Raises DatabaseError SL607."""
     graph = _graph_number(connection, record)
     run = connection.execute("select coalesce(max(run_id), 0) + 1 from run").fetchone()[0]
     statistics = record.decisions.model.statistics
@@ -213,7 +164,6 @@ def _add_run(connection: sqlite3.Connection, record: RunRecord) -> None:
     for relation, columns, rows in relation_rows(record):
         _make_table(connection, relation, columns)
         _insert(connection, f"rel_{relation}", (run,), rows)
-    connection.execute("commit")
 
 
 def _version() -> str:

@@ -31,6 +31,7 @@ def run_rows(record: RunRecord) -> Iterator[tuple[str, Iterable[Values]]]:
     schedule, graph = record.schedule, record.schedule.graph
     number = {buffer: i for i, buffer in enumerate(schedule.buffers)}
     found = derivations(record.decisions.model, KINDS)
+    yield "rewrite", ((step, *rewrite) for step, rewrite in enumerate(record.rewrites))
     yield "view", _views(record)
     yield "rule", _rules(record)
     yield "decision", _decisions(record, found)

@@ -12,7 +12,11 @@ from schedulog.scheduler.schedule import Decisions
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """One scheduled graph. `timings` holds, by device, the seconds of each kernel in its last execution."""
+    """One scheduled graph.
+
+    `timings` holds, by device, the seconds of each kernel in its last execution; `rewrites` the simplifier's steps as
+    (rule, before, after).
+    """
 
     program: Program
     engine: str
@@ -21,3 +25,4 @@ class RunRecord:
     schedule: Schedule
     timings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     label: str = ""
+    rewrites: Sequence[tuple[str, str, str]] = ()

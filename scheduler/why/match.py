@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Final, Protocol, runtime_checkable
 
 from schedulog.scheduler.engines.engine import Functions, Row
 from schedulog.scheduler.engines.join_order import Absent, Bind, Fold, Scan, Step, Test, order_rule
@@ -33,12 +34,41 @@ Reader = Callable[[str], Iterable[Row]]
 """Rows by relation."""
 
 
-class Rows:
-    """Rows of relations with an index for each set of columns that was asked for."""
+@runtime_checkable
+class Finder(Protocol):
+    """Whoever can look up rows by some of their columns without reading them all."""
 
-    def __init__(self, read: Reader) -> None:
+    def count(self, relation: str) -> int:
+        """Return the number of rows of a relation."""
+        ...
+
+    def finds(self, relation: str, columns: tuple[int, ...]) -> bool:
+        """Say whether a lookup by these columns is quick."""
+        ...
+
+    def find(self, relation: str, columns: tuple[int, ...], values: Row) -> list[Row]:
+        """Return the rows whose `columns` hold `values`, sorted."""
+        ...
+
+
+_LARGE: Final = 20_000
+"""Rows from which on a relation is not read as a whole for a few lookups."""
+_FEW: Final = 8
+"""Slow lookups after which a relation is read as a whole after all."""
+
+
+class Rows:
+    """Rows of relations with an index for each set of columns that was asked for.
+
+    A proof touches few rows of a relation that may have millions: `finder`, if there is one, looks those up.
+    """
+
+    def __init__(self, read: Reader, finder: Finder | None = None) -> None:
         self._read = cache(lambda relation: list(read(relation)))
+        self._finder = finder
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Row, list[Row]]] = {}
+        self._found: dict[tuple[str, tuple[int, ...]], dict[Row, list[Row]]] = {}
+        self._finds = cache(self._can_find)
 
     def matching(self, relation: str, columns: tuple[int, ...], values: Row) -> Sequence[Row]:
         """Return the rows whose `columns` hold `values`."""
@@ -46,10 +76,30 @@ class Rows:
             return self._read(relation)
         index = self._indexes.get((relation, columns))
         if index is None:
+            found = self._looked_up(relation, columns, values)
+            if found is not None:
+                return found
             index = self._indexes[relation, columns] = {}
             for row in self._read(relation):
                 index.setdefault(tuple(row[i] for i in columns), []).append(row)
         return index.get(values, ())
+
+    def _looked_up(self, relation: str, columns: tuple[int, ...], values: Row) -> list[Row] | None:
+        """Return the rows as the finder finds them, None if it pays to make an index."""
+        quick = self._finds(relation, columns)
+        if self._finder is None or quick is None:
+            return None
+        known = self._found.setdefault((relation, columns), {})
+        found = known.get(values)
+        if found is None and (quick or len(known) < _FEW):
+            found = known[values] = self._finder.find(relation, columns, values)
+        return found
+
+    def _can_find(self, relation: str, columns: tuple[int, ...]) -> bool | None:
+        """Say whether the finder is quick, None where it is of no use."""
+        if self._finder is None or self._finder.count(relation) < _LARGE:
+            return None
+        return self._finder.finds(relation, columns)
 
 
 class Matcher:
@@ -161,6 +211,9 @@ class Matcher:
 
     def aggregate(self, part: Aggregate, steps: Sequence[Step], values: Values) -> int | None:
         """Return the value of an aggregate, None for the least or most of nothing."""
+        only = steps[0] if len(steps) == 1 else None
+        if part.op == "count" and isinstance(only, Scan) and _whole(only, part.terms):
+            return len(self.present.matching(only.atom.relation, only.bound, self.key(only, values)))
         found = {
             tuple(self.term(term, inner) for term in part.terms) for inner in self.solutions(steps, values)
         }
@@ -196,6 +249,12 @@ class Matcher:
 
 class _Impossible(Exception):
     """A call that fails on values which no derivation has."""
+
+
+def _whole(step: Scan, terms: Sequence[Term]) -> bool:
+    """Say whether a scan meets each tuple of these terms in one row: they are its free columns, all different."""
+    free = [term for i, term in enumerate(step.atom.terms) if i not in step.bound]
+    return len({_name(term) for term in free}) == len(free) and set(free) == set(terms)
 
 
 def _name(term: Term) -> str:

@@ -10,9 +10,10 @@ import typer
 
 from schedulog.cli.inputs import check_options, pairs
 from schedulog.cli.output import working
-from schedulog.cli.run import Dims, Options, Rules
+from schedulog.cli.run import Options, Rules
+from schedulog.cli.source import Bindings, Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
 from schedulog.errors import UsageError
-from schedulog.graph_file import SUFFIXES, load, load_tensors
+from schedulog.graph_file import SUFFIXES, load_tensors
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.record.database import open_database, saved_decisions
 from schedulog.scheduler.schedule import Decisions, Scheduler
@@ -53,16 +54,19 @@ def graph_command(
     ] = None,
     rules: Rules = None,
     dim: Dims = None,
+    shape: Shapes = None,
+    const: Constants = None,
     set_: Options = None,
 ) -> None:
     """Draw a graph: its operations, kernels and order, with the reasons. The page is one file and loads nothing."""
+    given, options = bindings(dim, shape, const), pairs(set_ or (), "--set", int)
+    if output is not None:
+        _check_output(output, source)
     with working(f"drawing {source}"):
         if PurePath(source.partition("#")[0]).name.lower().endswith(SUFFIXES):
-            subject = _scheduled(
-                source, stage, rules, pairs(dim or (), "--dim", int), pairs(set_ or (), "--set", int)
-            )
+            subject = _scheduled(source, stage, rules, given, options)
         else:
-            subject = _saved(source, run, given=bool(rules or dim or set_))
+            subject = _saved(source, run, given=bool(rules or given.given or options))
         text = _drawn(subject, stage, format_)
     if output is None:
         typer.echo(text, nl=False)
@@ -80,7 +84,7 @@ def _drawn(subject: Subject, stage: StageName, format_: FormatName) -> str:
 
 
 def _scheduled(
-    source: str, stage: StageName, rules: list[str] | None, dims: dict[str, int], options: dict[str, int]
+    source: str, stage: StageName, rules: list[str] | None, given: Bindings, options: dict[str, int]
 ) -> Subject:
     """Schedule a graph; of a recorded call the tensor graph is simplified here, if that is what is to be seen."""
     from schedulog.facts.simplify import simplify
@@ -95,7 +99,9 @@ def _scheduled(
         tensors = (graph, simplify(graph))
         check_simplified(*tensors)
     scheduler = Scheduler(program)
-    decisions = scheduler.decide(load(source, dims=dims) if tensors is None else tensors[1].graph, options)
+    graph = read_graph_file(source, given) if tensors is None else tensors[1].graph
+    tell_assumed(graph.assumed)
+    decisions = scheduler.decide(graph, options)
     return Subject(decisions, scheduler.schedule(decisions), tensors)
 
 
@@ -104,7 +110,8 @@ def _saved(source: str, run: int | None, *, given: bool) -> Subject:
 
     if given:
         raise typer.BadParameter(
-            "a saved run has its rules, dims and switches", param_hint="--rules, --dim, --set"
+            "a saved run has its rules, sizes and switches",
+            param_hint="--rules, --dim, --shape, --const, --set",
         )
     connection = open_database(source)
     try:
@@ -112,6 +119,14 @@ def _saved(source: str, run: int | None, *, given: bool) -> Subject:
     finally:
         connection.close()
     return Subject(decisions, Scheduler(decisions.model.program).schedule(decisions))
+
+
+def _check_output(output: str, source: str) -> None:
+    """Refuse to draw over what is drawn. Raises UsageError SL720."""
+    drawn = Path(source.partition("#")[0])
+    if Path(output).exists() and drawn.exists() and Path(output).samefile(drawn):
+        raise UsageError("SL720", f"cannot write {output}", where=output, reason="it is the file that is drawn",
+                         help="give another place with -o")  # fmt: skip
 
 
 def _write(output: str, text: str) -> None:

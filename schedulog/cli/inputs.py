@@ -25,8 +25,13 @@ _SHOWN = 8
 """Missing inputs that a message lists."""
 
 
-def pairs(texts: Iterable[str], option: str, read: Callable[[str], Value]) -> dict[str, Value]:
-    """`NAME=VALUE` texts as a mapping. Raises BadParameter for one that is not of this form, or given twice."""
+def pairs(
+    texts: Iterable[str], option: str, read: Callable[[str], Value], what: str = "integer"
+) -> dict[str, Value]:
+    """`NAME=VALUE` texts as a mapping. Raises BadParameter for one that is not of this form, or given twice.
+
+    `read` raises ValueError for a text that is no `what`.
+    """
     found: dict[str, Value] = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -37,7 +42,7 @@ def pairs(texts: Iterable[str], option: str, read: Callable[[str], Value]) -> di
         try:
             found[name] = read(value)
         except ValueError:
-            raise typer.BadParameter(f"`{value}` in `{text}` is no integer", param_hint=option) from None
+            raise typer.BadParameter(f"`{value}` in `{text}` is no {what}", param_hint=option) from None
     return found
 
 
@@ -84,9 +89,7 @@ def shape_of(graph: Graph, name: str) -> tuple[int, ...]:
     return tuple(graph.input_shapes.get(name, (graph.inputs[name].size,)))
 
 
-def _random(
-    generator: np.random.Generator, name: str, dtype: DType, shape: tuple[int, ...]
-) -> NDArray[Any]:
+def _random(generator: np.random.Generator, name: str, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     from schedulog.runtimes.memory import room_for
 
     with room_for(f"input {name}", math.prod(shape), dtype):

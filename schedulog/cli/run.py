@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,7 @@ import typer
 
 from schedulog.cli.inputs import check_given, check_options, pairs, random_inputs, read_array
 from schedulog.cli.output import print_json, print_table, size_text, working
+from schedulog.cli.source import Bindings, Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
 from schedulog.errors import SchedulogError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 GraphPath = Annotated[str, typer.Argument(help="A graph: .onnx, .json, or a record .jsonl[.gz]#LINE.")]
 Rules = Annotated[list[str] | None, typer.Option("--rules", help="A rule pack, file or folder; repeatable.")]
-Dims = Annotated[list[str] | None, typer.Option("--dim", help="A size of an ONNX dim: N=1.")]
 Options = Annotated[list[str] | None, typer.Option("--set", help="A switch for the rules: FUSE_ARANGE=1.")]
 Engine = Annotated[str, typer.Option("--engine", help="sqlite, pydatalog or clingo.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -39,6 +39,21 @@ class _Request:
     append: bool
     label: str
     seconds: dict[str, float] = field(default_factory=dict)
+    assumed: Mapping[str, int] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse what cannot be saved before the work is done. Raises BadParameter, and DatabaseError as `Run.save`."""
+        if self.save is None:
+            for option in [
+                name for name, given in (("--append", self.append), ("--label", self.label)) if given
+            ]:
+                raise typer.BadParameter(
+                    "it says how a run is saved: give --save RUN.db too", param_hint=option
+                )
+            return
+        from schedulog.scheduler.record.run_file import check_destination
+
+        check_destination(self.save, append=self.append)
 
     @contextmanager
     def stage(self, name: str, text: str) -> Iterator[None]:
@@ -55,9 +70,11 @@ def run_command(
     device: Annotated[str | None, typer.Option(help="Where to run; see `schedulog devices`.")] = None,
     input: Annotated[list[str] | None, typer.Option(help="An input: NAME=FILE.npy; repeatable.")] = None,
     random: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Random values for other inputs.")
+        int | None, typer.Option(metavar="SEED", min=0, help="Random values for other inputs.")
     ] = None,
     dim: Dims = None,
+    shape: Shapes = None,
+    const: Constants = None,
     set_: Options = None,
     save: Annotated[str | None, typer.Option(metavar="RUN.db", help="Save what was decided.")] = None,
     append: Annotated[bool, typer.Option(help="With --save: keep the runs in the file.")] = False,
@@ -66,10 +83,12 @@ def run_command(
     as_json: AsJson = False,
 ) -> None:
     """Schedule a graph by rules, show its kernels, and run them."""
-    options, dims = pairs(set_ or (), "--set", int), pairs(dim or (), "--dim", int)
+    options, given = pairs(set_ or (), "--set", int), bindings(dim, shape, const)
     request = _Request(device, pairs(input or (), "--input", read_array), random, save, append, label)
-    run = scheduled(request, graph, dims, (tuple(rules or ("classic",)), engine, options))
+    request.check()
+    run = scheduled(request, graph, given, (tuple(rules or ("classic",)), engine, options))
     if not as_json:
+        tell_assumed(request.assumed)
         _show_kernels(run)
     outputs: dict[str, Any] | None = None
     try:
@@ -85,14 +104,13 @@ def run_command(
 
 
 def scheduled(
-    request: _Request, path: str, dims: dict[str, int], policy: tuple[tuple[str, ...], str, dict[str, int]]
+    request: _Request, path: str, given: Bindings, policy: tuple[tuple[str, ...], str, dict[str, int]]
 ) -> Run:
     """Load and schedule; `policy` is rules, engine and options."""
     rules, engine, options = policy
     with request.stage("load", f"reading {path}"):
-        from schedulog.graph_file import load
-
-        graph = load(path, dims=dims)
+        graph = read_graph_file(path, given)
+    request.assumed = graph.assumed
     with request.stage("schedule", f"scheduling {len(graph.nodes)} nodes"):
         from schedulog.run import schedule
 
@@ -190,7 +208,12 @@ def _output_row(name: str, found: dict[str, Any]) -> tuple[Any, ...]:
 def _record(run: Run, request: _Request, outputs: dict[str, Any] | None) -> dict[str, Any]:
     graph = run.graph
     return {
-        "graph": {"name": graph.name, "nodes": len(graph.nodes), "inputs": list(graph.inputs)},
+        "graph": {
+            "name": graph.name,
+            "nodes": len(graph.nodes),
+            "inputs": list(graph.inputs),
+            "assumed": dict(request.assumed),
+        },
         "rules_sha": run.program.sha,
         "engine": run.engine,
         "options": dict(run.options),

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from schedulog.cli.inputs import pairs
 from schedulog.cli.output import print_json, print_table
-from schedulog.errors import SchedulogError
+from schedulog.errors import DatabaseError, SchedulogError
 from schedulog.scheduler.record.database import open_database
 from schedulog.scheduler.record.queries import Answer, ask, named_queries, table_names
 
-_HELP = "A SELECT, the name of a query, .queries, .tables or .quit"
+_HELP: Final = "a SELECT, the name of a query, .queries, .tables or .quit"
+_END: Final = (".quit", ".exit")
 
 
 def sql_command(
     database: Annotated[str, typer.Argument(metavar="RUN.db", help="A saved run.")],
-    query: Annotated[str | None, typer.Argument(help="A SELECT, or the name of a query.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(help="A SELECT, the name of a query, .queries or .tables.")
+    ] = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter: old=1; repeatable.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print columns and rows as JSON.")] = False,
 ) -> None:
@@ -30,16 +34,50 @@ def sql_command(
     try:
         if query is None and sys.stdin.isatty():
             _Prompt(connection, values).run()
-        else:
-            text = sys.stdin.read() if query is None else query
-            answer = ask(connection, text.strip().removesuffix(";"), values)
-            show(answer, as_json=as_json)
+            return
+        asked = list(queries(sys.stdin.read() if query is None else query))
+        if not asked:
+            raise typer.BadParameter("no query is given", param_hint="QUERY")
+        for line in asked:
+            if line in _END:
+                return
+            show(answered(connection, line, values), as_json=as_json)
     finally:
         connection.close()
 
 
+def queries(text: str) -> Iterator[str]:
+    """The queries in a text: each ends with `;` or with the text; a command or a query's name takes a line."""
+    waiting = ""
+    for line in text.splitlines():
+        alone = line.strip().removesuffix(";")
+        if not waiting.strip() and (alone.startswith(".") or alone in named_queries()):
+            yield alone
+            continue
+        waiting += line + "\n"
+        if sqlite3.complete_statement(waiting):
+            yield waiting.strip().removesuffix(";")
+            waiting = ""
+    if waiting.strip():
+        yield waiting.strip()
+
+
+def answered(connection: sqlite3.Connection, line: str, values: Mapping[str, int | str]) -> Answer:
+    """The answer to a query or a command that starts with a dot. Raises DatabaseError."""
+    if line == ".queries":
+        return Answer(("query", "answers"), [(q.name, q.title) for q in named_queries().values()])
+    if line == ".tables":
+        return Answer(("table",), [(name,) for name in table_names(connection)])
+    if line.startswith("."):
+        raise DatabaseError("SL605", f"there is no command `{line}`", help=_HELP)
+    return ask(connection, line, values)
+
+
 def _number(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdigit() else text
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def show(answer: Answer, *, as_json: bool = False) -> None:
@@ -53,7 +91,7 @@ def show(answer: Answer, *, as_json: bool = False) -> None:
 class _Prompt:
     """Asks for queries until the end of input. A wrong one is told, and the next may follow."""
 
-    def __init__(self, connection: sqlite3.Connection, values: dict[str, int | str]) -> None:
+    def __init__(self, connection: sqlite3.Connection, values: Mapping[str, int | str]) -> None:
         self.connection = connection
         self.values = values
 
@@ -61,9 +99,9 @@ class _Prompt:
         with suppress(ImportError):
             # With it, input() edits lines and remembers them.
             import readline  # noqa: F401
-        typer.echo(_HELP)
+        typer.echo(f"Ask with {_HELP}")
         while (line := self.read()) is not None:
-            if line in (".quit", ".exit"):
+            if line in _END:
                 return
             if line:
                 self.answer(line)
@@ -81,14 +119,7 @@ class _Prompt:
 
     def answer(self, line: str) -> None:
         try:
-            if line == ".queries":
-                print_table(("query", "answers"), [(q.name, q.title) for q in named_queries().values()])
-            elif line == ".tables":
-                typer.echo("  ".join(table_names(self.connection)))
-            elif line.startswith("."):
-                typer.echo(_HELP)
-            else:
-                show(ask(self.connection, line, self.values))
+            show(answered(self.connection, line, self.values))
         except SchedulogError as error:
             typer.echo(str(error), err=True)
         except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Annotated
 
@@ -10,8 +11,10 @@ import typer
 from schedulog.cli.inputs import check_options, pairs
 from schedulog.cli.output import print_json, working
 from schedulog.cli.proof import proof_lines, proof_record
-from schedulog.cli.run import AsJson, Dims, Options, Rules
-from schedulog.graph_file import SUFFIXES, load
+from schedulog.cli.run import AsJson, Options, Rules
+from schedulog.cli.source import Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
+from schedulog.facts.graph import Graph
+from schedulog.graph_file import SUFFIXES
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.record.database import open_database, saved_decisions
 from schedulog.scheduler.schedule import Decisions, Scheduler
@@ -27,29 +30,39 @@ def why_command(
     ] = None,
     rules: Rules = None,
     dim: Dims = None,
+    shape: Shapes = None,
+    const: Constants = None,
     set_: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a fact holds: which rule derived it from what, down to the facts of the graph."""
+    given, options = bindings(dim, shape, const), pairs(set_ or (), "--set", int)
+    assumed: Mapping[str, int] = {}
     with working(f"asking {source}"):
         if PurePath(source.partition("#")[0]).name.lower().endswith(SUFFIXES):
-            options, dims = pairs(set_ or (), "--set", int), pairs(dim or (), "--dim", int)
-            program = load_program(rules or ["classic"])
-            check_options(program, options)
-            decisions = Scheduler(program).decide(load(source, dims=dims), options)
+            graph = read_graph_file(source, given)
+            decisions, assumed = _decided(graph, rules or ["classic"], options), graph.assumed
         else:
-            decisions = _saved(source, run, given=bool(rules or dim or set_))
+            decisions = _saved(source, run, given=bool(rules or given.given or options))
         proof = why(decisions, fact)
     if as_json:
-        print_json(proof_record(proof, names(decisions)))
+        print_json(proof_record(proof, names(decisions)) | {"assumed": dict(assumed)})
     else:
+        tell_assumed(assumed)
         typer.echo("\n".join(proof_lines(proof, names(decisions), depth)))
+
+
+def _decided(graph: Graph, rules: list[str], options: dict[str, int]) -> Decisions:
+    program = load_program(rules)
+    check_options(program, options)
+    return Scheduler(program).decide(graph, options)
 
 
 def _saved(source: str, run: int | None, *, given: bool) -> Decisions:
     if given:
         raise typer.BadParameter(
-            "a saved run has its rules, dims and switches", param_hint="--rules, --dim, --set"
+            "a saved run has its rules, sizes and switches",
+            param_hint="--rules, --dim, --shape, --const, --set",
         )
     connection = open_database(source)
     try:

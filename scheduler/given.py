@@ -1,0 +1,46 @@
+"""What the rules are given beside the graph, checked before they are evaluated: switches in their ranges, inputs that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from schedulog.errors import ScheduleError, UsageError
+from schedulog.scheduler.language.expression import HIGHEST, LOWEST
+from schedulog.scheduler.language.program import Const, Program
+
+
+def check_switches(program: Program, options: Mapping[str, int]) -> None:
+    """Require that every switch is an integer of 64 bits, and no limit less than `least_limit` in the rules allows.
+
+    Raises UsageError: SL730 no integer, SL731 outside the range.
+    """
+    least = _least(program)
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, int):
+            raise UsageError("SL730", f"the switch {name!r} cannot be {value!r}", where="options",
+                             reason="a switch has a name and an integer", help="for example kernel_nodes=500")  # fmt: skip
+        low = least.get(name, LOWEST)
+        if not low <= value <= HIGHEST:
+            raise UsageError("SL731", f"`{name}` cannot be {value}", where="options",
+                             reason=f"it goes from {low} to {HIGHEST}", help="give a number in this range")  # fmt: skip
+
+
+def _least(program: Program) -> dict[str, int]:
+    """What the rules state with `least_limit`, of several the most."""
+    found: dict[str, int] = {}
+    for rule in program.rules:
+        if rule.head.relation == "least_limit" and not rule.body:
+            name, value = (term.value for term in rule.head.terms if isinstance(term, Const))
+            if isinstance(name, str) and isinstance(value, int):
+                found[name] = max(value, found.get(name, LOWEST))
+    return found
+
+
+def check_inputs(program: Program, supplied: Collection[str]) -> None:
+    """Require that the graph supplies every `.input` relation that is not `.open`. Raises ScheduleError SL315."""
+    for relation in program.relations.values():
+        if relation.is_input and not relation.is_open and relation.name not in supplied:
+            raise ScheduleError("SL315", f"nothing supplies the input relation `{relation.name}`", where=relation.place,
+                                reason="a graph has no such facts, so rules that need them would never hold",
+                                help=f"state facts of it and drop `.input {relation.name}`, or write "
+                                     f"`.open {relation.name}` if it may be empty")  # fmt: skip

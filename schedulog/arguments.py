@@ -1,0 +1,119 @@
+"""What callers of the public functions hand in, turned into what is meant, or refused with a way out."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from schedulog.errors import UsageError
+from schedulog.facts.graph import Graph, graph_of
+from schedulog.facts.node import Node
+
+
+def graph_behind(what: Any) -> Graph:
+    """The graph that is to be scheduled: a Graph, or that of nodes and tensors, one or several. Raises UsageError SL704."""
+    if isinstance(what, Graph):
+        return what
+    several = isinstance(what, Sequence) and not isinstance(what, str | bytes)
+    nodes = [_node(x) for x in what] if several else [_node(what)]
+    if not nodes:
+        raise _unfit("an empty list")
+    return graph_of(nodes)
+
+
+def _node(x: Any) -> Node:
+    node = x if isinstance(x, Node) else getattr(x, "node", None)
+    if not isinstance(node, Node):
+        raise _unfit(_kind(x))
+    return node
+
+
+def _unfit(what: str) -> UsageError:
+    return UsageError("SL704", f"cannot schedule {what}", help="give a Graph (schedulog.load reads one), a Tensor or a Node, "
+                      "or a list of Tensors and Nodes")  # fmt: skip
+
+
+def paths_or_names(argument: str, given: Any) -> tuple[str | Path, ...]:
+    """Names and paths, one or several. Raises UsageError SL730."""
+    return tuple(x if isinstance(x, str) else Path(x) for x in _several(argument, given, (str, os.PathLike)))
+
+
+def names_of(argument: str, given: Any) -> tuple[str, ...]:
+    """Names, one or several. Raises UsageError SL730."""
+    return tuple(_several(argument, given, (str,)))
+
+
+def _several(argument: str, given: Any, kinds: tuple[type, ...]) -> list[Any]:
+    found = [given] if isinstance(given, kinds) or not isinstance(given, Sequence) else list(given)
+    for x in found:
+        if not isinstance(x, kinds):
+            paths = os.PathLike in kinds
+            raise UsageError("SL730", f"`{argument}` cannot be {_kind(x)}",
+                             help=f"give {'names or paths' if paths else 'names'}, one or a list of them")  # fmt: skip
+    return found
+
+
+def name_of(argument: str, given: Any) -> str:
+    """One name. Raises UsageError SL730."""
+    if not isinstance(given, str):
+        raise UsageError("SL730", f"`{argument}` cannot be {_kind(given)}", help="give a name")
+    return given
+
+
+def integers_of(argument: str, given: Any) -> dict[str, int]:
+    """Integers by name; None stands for none of them. Raises UsageError SL730."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError(
+            "SL730", f"`{argument}` cannot be {_kind(given)}", help=f"give a mapping: {argument}={{'N': 1}}"
+        )
+    return {
+        name_of(argument, name): _integer(f"{argument}[{name!r}]", value) for name, value in given.items()
+    }
+
+
+def _integer(argument: str, given: Any) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise UsageError("SL730", f"`{argument}` cannot be {_kind(given)}", help="give an integer") from None
+
+
+def shapes_of(argument: str, given: Any) -> dict[str, tuple[int, ...]]:
+    """Shapes by name; None stands for none of them. Raises UsageError SL730."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError("SL730", f"`{argument}` cannot be {_kind(given)}",
+                         help=f"give a mapping: {argument}={{'x': (1, 3)}}")  # fmt: skip
+    return {name_of(argument, name): _shape(f"{argument}[{name!r}]", shape) for name, shape in given.items()}
+
+
+def _shape(argument: str, given: Any) -> tuple[int, ...]:
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        raise UsageError(
+            "SL730", f"`{argument}` cannot be {_kind(given)}", help="give the sizes: (1, 3, 224, 224)"
+        )
+    sizes = tuple(_integer(f"{argument}[{i}]", size) for i, size in enumerate(given))
+    if any(size < 0 for size in sizes):
+        raise UsageError("SL730", f"`{argument}` cannot be {sizes}", help="give sizes of 0 or more")
+    return sizes
+
+
+def path_text(argument: str, given: Any) -> str:
+    """A path as text. Raises UsageError SL730."""
+    if not isinstance(given, str | bytes | os.PathLike):
+        raise UsageError("SL730", f"`{argument}` cannot be {_kind(given)}", help="give the path of a file")
+    return os.fsdecode(given)
+
+
+def _kind(x: Any) -> str:
+    """What something is, in few words: None, or "a list"."""
+    if x is None:
+        return "None"
+    name = type(x).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -1,0 +1,142 @@
+"""The public functions: what they take, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import schedulog
+from schedulog import Tensor, schedule
+from schedulog.errors import RuleError, ScheduleError, SchedulogError, UsageError
+from schedulog.facts import build
+from schedulog.facts.graph import graph_of
+from schedulog.facts.json_format import write_graph
+from schedulog.facts.ops import Op
+
+
+def graph() -> Any:
+    return graph_of([build.alu(Op.SQRT, build.array(np.arange(4.0)))])
+
+
+def test_a_tensor_can_be_scheduled_and_stays_lazy() -> None:
+    t = Tensor(np.arange(4.0)) * 2
+    run = schedule(t)
+    np.testing.assert_array_equal(run.execute({})["out0"], [0, 2, 4, 6])
+    assert t.node.op is Op.MUL
+    np.testing.assert_array_equal(t.numpy(), [0, 2, 4, 6])
+
+
+def test_tensors_and_nodes_can_be_scheduled_together() -> None:
+    t = Tensor(np.arange(4.0))
+    found = schedule([t + 1, (t * t).node]).execute({})
+    np.testing.assert_array_equal(found["out0"], [1, 2, 3, 4])
+    np.testing.assert_array_equal(found["out1"], [0, 1, 4, 9])
+
+
+def test_a_constant_tensor_can_be_scheduled() -> None:
+    assert schedule(Tensor(3)).execute({})["out0"] == 3
+
+
+NODES = "give a Graph (schedulog.load reads one), a Tensor or a Node, or a list of Tensors and Nodes"
+PACKS = "give names or paths, one or a list of them"
+WRONG: list[tuple[Callable[[], Any], str, str, str]] = [
+    (lambda: schedule(None), "SL704", "cannot schedule None", NODES),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule(3), "SL704", "cannot schedule an int", NODES),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule("model.onnx"), "SL704", "cannot schedule a str", NODES),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule([]), "SL704", "cannot schedule an empty list", NODES),
+    (lambda: schedule([Tensor(1.0), 2]), "SL704", "cannot schedule an int", NODES),  # type: ignore[list-item]  # wrong on purpose
+    (lambda: schedule(np.zeros(3)), "SL704", "cannot schedule a ndarray", NODES),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule(graph(), rules=None), "SL730", "`rules` cannot be None", PACKS),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule(graph(), rules=["classic", 3]), "SL730", "`rules` cannot be an int", PACKS),  # type: ignore[list-item]  # wrong on purpose
+    (lambda: schedule(graph(), disable=None), "SL730", "`disable` cannot be None", "give names, one or a list of them"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule(graph(), engine=["sqlite"]), "SL730", "`engine` cannot be a list", "give a name"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule(graph(), engine="prolog"), "SL703", "unknown engine `prolog`", "engines: sqlite, pydatalog, clingo"),
+    (lambda: schedule(graph(), options=["a"]), "SL730", "`options` cannot be a list", "give a mapping: options={'N': 1}"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedule(graph(), options={"FUSE_ARANGE": "1"}), "SL730", "`options['FUSE_ARANGE']` cannot be a str", "give an integer"),  # type: ignore[dict-item]  # wrong on purpose
+    (lambda: schedulog.load(None), "SL730", "`path` cannot be None", "give the path of a file"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedulog.load(3), "SL730", "`path` cannot be an int", "give the path of a file"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedulog.load("m.onnx", dims={"N": 1.5}), "SL730", "`dims['N']` cannot be a float", "give an integer"),  # type: ignore[dict-item]  # wrong on purpose
+    (lambda: schedulog.load("m.onnx", inputs={"x": 3}), "SL730", "`inputs['x']` cannot be an int", "give the sizes: (1, 3, 224, 224)"),  # type: ignore[dict-item]  # wrong on purpose
+    (lambda: schedulog.load("m.onnx", inputs={"x": (1, -3)}), "SL730", "`inputs['x']` cannot be (1, -3)", "give sizes of 0 or more"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "code", "message", "help"), WRONG, ids=[w[2] for w in WRONG])
+def test_wrong_arguments_are_usage_errors(
+    call: Callable[[], Any], code: str, message: str, help: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        call()
+    assert (caught.value.code, caught.value.message, caught.value.help) == (code, message, help)
+
+
+def test_numpy_integers_and_single_names_are_taken() -> None:
+    run = schedule(graph(), "classic", options={"kernel_nodes": np.int64(5)}, disable="classic/requested")  # type: ignore[dict-item]  # numpy's integers index
+    assert run.options == {"kernel_nodes": 5}
+    assert not any(rule.id == "classic/requested" for rule in run.program.rules)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2**63])
+def test_a_limit_has_a_range(value: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        schedule(graph(), options={"kernel_nodes": value})
+    assert str(caught.value) == (
+        f"error[SL731] `kernel_nodes` cannot be {value}\n"
+        "  at options\n"
+        "  why: it goes from 1 to 9223372036854775807\n"
+        "  help: give a number in this range"
+    )
+
+
+def test_a_pack_states_the_range_of_a_limit_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.dl"
+    path.write_text(
+        'default_limit("deep", 9).\nleast_limit("deep", 4).\n.decl deep(n: int)\ndeep(N) :- limit("deep", N).\n'
+        "realize(N) :- computed(N), position(N, P), deep(Most), P > Most.\n",
+        encoding="utf-8",
+    )
+    assert schedule(graph(), rules=["classic", path], options={"deep": 4}).decisions.model.rows("deep") == [
+        (4,)
+    ]
+    with pytest.raises(UsageError, match="`deep` cannot be 3"):
+        schedule(graph(), rules=["classic", path], options={"deep": 3})
+
+
+COSTS = ".decl cost(n: node, c: int)\n.input cost\n{more}realize(N) :- cost(N, C), C > 5.\n"
+
+
+def test_an_input_that_no_graph_supplies_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "costs.dl"
+    path.write_text(COSTS.format(more=""), encoding="utf-8")
+    with pytest.raises(ScheduleError) as caught:
+        schedule(graph(), rules=["classic", path])
+    assert caught.value.code == "SL315"
+    assert caught.value.message == "nothing supplies the input relation `cost`"
+    assert str(caught.value.where) == f"{path}:1:7"
+    assert (
+        caught.value.help
+        == "state facts of it and drop `.input cost`, or write `.open cost` if it may be empty"
+    )
+    path.write_text(COSTS.format(more=".open cost\n"), encoding="utf-8")
+    assert len(schedule(graph(), rules=["classic", path]).kernels) == 1
+
+
+def test_a_folder_without_rules_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no rules", encoding="utf-8")
+    with pytest.raises(RuleError) as caught:
+        schedule(graph(), rules=[tmp_path])
+    assert (caught.value.code, caught.value.message) == ("SL107", "a folder without rule files")
+    assert caught.value.where == tmp_path.as_posix()
+
+
+def test_inputs_are_for_onnx_models_only(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    path.write_text(write_graph(graph()), encoding="utf-8")
+    with pytest.raises(SchedulogError) as caught:
+        schedulog.load(path, inputs={"x": (3,)})
+    assert caught.value.code == "SL264"
+    assert schedulog.load(bytes(path)).outputs == ("out0",)  # type: ignore[arg-type]  # the system's own spelling
