@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint types docs check bench clean
 
 $(VENV)/.ready: pyproject.toml
+	@echo "setting up $(VENV) (once; about a minute)"
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --quiet --clear --seed $(VENV) && uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
 	else \
