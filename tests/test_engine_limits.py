@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
-from collections.abc import Callable
-from typing import Any
+import sqlite3
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from schedulog.errors import ScheduleError
 from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.engines.sqlite import compile_program
+from schedulog.scheduler.engines.sqlite_database import SqliteDatabase
 from schedulog.scheduler.language.load import link
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.language.syntax import parse_text
@@ -89,31 +88,46 @@ def test_steps_are_counted_for_each_statement_alone() -> None:
     assert compiled.evaluate({"e": [(i, i + 1) for i in range(20_000)]}).count("r") == 20_001
 
 
-def interrupted(work: Callable[[], Any]) -> float:
-    """Send Ctrl-C to this process while `work` runs in SQLite; how many seconds later it ended."""
-    sent: list[float] = []
-
-    def send() -> None:
-        time.sleep(0.3)
-        sent.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
-
+@pytest.fixture
+def press() -> Iterator[Callable[[], None]]:
+    """Ctrl-C, as the terminal sends it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    thread = threading.Thread(target=send)
-    try:
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            work()
-        return time.monotonic() - sent[0]
-    finally:
-        thread.join()
-        signal.signal(signal.SIGINT, before)
+    yield lambda: os.kill(os.getpid(), signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("text", [PAIRS, NONE, CALLS, GROWING])
-def test_ctrl_c_ends_a_statement(text: str) -> None:
+@pytest.mark.parametrize("text", [PAIRS, NONE, GROWING])
+def test_ctrl_c_ends_a_statement(
+    text: str, press: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = SqliteDatabase.over
+
+    def pressed(database: SqliteDatabase) -> bool:
+        if database.statements and len(looks) < 3:
+            looks.append(database.statements)
+            if len(looks) == 3:
+                press()
+        return over(database)
+
+    looks: list[int] = []
+    monkeypatch.setattr(SqliteDatabase, "over", pressed)
     compiled = compile_program(program(text))
-    functions: dict[str, Callable[..., int]] = {"f": lambda a, b: a + b} if text is CALLS else {}
-    # Without being heard each would go on for a minute and more.
-    assert interrupted(lambda: compiled.evaluate({"n": MANY}, functions)) < 5
-    assert compiled.evaluate({"n": MANY[:3]}, functions).count("n") == 3
+    with pytest.raises(KeyboardInterrupt) as caught:
+        compiled.evaluate({"n": MANY})
+    # The statement was running for long then, and was ended by it.
+    assert looks[0] == looks[2]
+    assert str(caught.value.__cause__) == "interrupted"
+    assert compiled.evaluate({"n": MANY[:3]}).count("n") == 3
+
+
+def test_ctrl_c_in_a_function_ends_the_statement_that_calls_it(press: Callable[[], None]) -> None:
+    def f(a: int, b: int) -> int:
+        if (a, b) == (0, 1000):
+            press()
+        return a + b
+
+    compiled = compile_program(program(CALLS))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        compiled.evaluate({"n": MANY}, {"f": f})
+    assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+    assert compiled.evaluate({"n": MANY[:3]}, {"f": lambda a, b: -1 - a - b}).count("p") == 5
