@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from examples import refreshed
+from error_examples import refreshed
 from schedulog.cli.doc import all_packs
 from schedulog.codes import TITLES
 from schedulog.scheduler.record.database import schema

@@ -81,7 +81,7 @@ def _old_and_new(graph: Graph, kernel: int, content: int) -> ScheduleError:
         "its new content",
         where=graph.name,
         reason="no order of the kernels gives it both",
-        help="read the buffer through .contiguous() before assigning to it, or set copy_on_hazard=1, which copies "
+        help="clone the buffer before assigning to it and read the clone, or set copy_on_hazard=1, which copies "
         "the old content aside",
     )
 

@@ -73,7 +73,8 @@ class Scheduler:
     ) -> Decisions:
         """Let the rules decide, without making kernels.
 
-        Where they ask for reductions in two steps, the graph is rewritten and they decide about that one, once.
+        Where they ask for reductions in two steps, the graph is rewritten and they decide about that one, once; `edit`
+        speaks of the graph that was given.
         Raises ScheduleError for what the engine reports, and SL315 for an input that the graph does not supply; UsageError
         SL730 and SL731 for options.
         """
@@ -81,7 +82,7 @@ class Scheduler:
         cuts = {graph.nodes[r]: Cut(axis, parts) for r, axis, parts in first.model.rows("split")}
         if not cuts:
             return first
-        return replace(self._decide(split_reductions(graph, cuts), options or {}, edit), before=first)
+        return replace(self._decide(split_reductions(graph, cuts), options or {}, None), before=first)
 
     def _decide(self, graph: Graph, options: Mapping[str, int], edit: Edit | None) -> Decisions:
         check_switches(self.program, options)
@@ -111,7 +112,7 @@ ENGINES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "clingo": ("ClingoEvaluator", "clingo"),
     }
 )
-"""The engines: per name the class in `engine_NAME.py` and the package it needs."""
+"""The engines: per name the class in scheduler/engines/NAME.py and the package it needs."""
 
 
 def engines() -> dict[str, str | None]:
