@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 from schedulog.facts.symbolic import less, prod, upper_bound
 from schedulog.facts.view import ViewStack
 
 
 class Looks:
-    """The views of one graph, numbered in order of first appearance, with the functions the rules may call on them."""
+    """The views of one graph, numbered in order of first appearance, with the functions the rules may call on them.
+
+    Any number of threads may call them.
+    """
 
     def __init__(self) -> None:
         self._number: dict[ViewStack, int] = {}
         self._view: list[ViewStack] = []
         self._composed: dict[tuple[int, int], int] = {}
+        self._adding = threading.Lock()
 
     def number(self, view: ViewStack) -> int:
         found = self._number.get(view)
-        if found is None:
-            found = self._number[view] = len(self._view)
-            self._view.append(view)
-        return found
+        return self._added(view) if found is None else found
+
+    def _added(self, view: ViewStack) -> int:
+        with self._adding:
+            found = self._number.get(view)
+            if found is None:
+                found = len(self._view)
+                self._view.append(view)  # first: whoever sees the number may ask for its view
+                self._number[view] = found
+            return found
 
     def view(self, number: int) -> ViewStack:
         return self._view[number]
@@ -175,7 +187,7 @@ def _shared_axes(
     if set(one) != set(other):
         return []
     strides = sorted(one, reverse=True)
-    for larger, smaller in zip(strides, strides[1:], strict=False):
+    for larger, smaller in pairwise(strides):
         if larger % smaller or max(one[smaller][1], other[smaller][1]) > larger // smaller:
             return []
     return [(one[s], other[s]) for s in strides]

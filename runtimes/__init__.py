@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -11,10 +13,14 @@ from schedulog.runtimes.base import Device
 
 def device_names() -> list[str]:
     """The names of all devices there is a file for, sorted, whether or not they can run here."""
-    folder = Path(__file__).parent
-    return sorted(
-        path.stem for path in folder.glob("*.py") if f"class {_class(path.stem)}" in path.read_text("utf-8")
-    )
+    return list(_names())
+
+
+@lru_cache(maxsize=1)
+def _names() -> tuple[str, ...]:
+    """Read from the sources once a process: importing them all would cost more."""
+    files = Path(__file__).parent.glob("*.py")
+    return tuple(sorted(p.stem for p in files if f"class {_class(p.stem)}" in p.read_text("utf-8")))
 
 
 def devices() -> dict[str, str | None]:
@@ -66,5 +72,12 @@ def _class(name: str) -> str:
 
 
 def _make(name: str) -> Device:
-    device: Device = getattr(import_module(f"schedulog.runtimes.{name}"), _class(name))()
-    return device
+    """The device of this process: what it found out, as the version of a compiler, is not asked for again."""
+    made: type[Device] = getattr(import_module(f"schedulog.runtimes.{name}"), _class(name))
+    settings: tuple[str, ...] = getattr(made, "settings", ())
+    return _device(made, tuple(os.environ.get(setting) for setting in settings))
+
+
+@lru_cache(maxsize=32)
+def _device(made: type[Device], _: tuple[str | None, ...]) -> Device:
+    return made()

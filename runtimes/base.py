@@ -38,7 +38,9 @@ class Device(Protocol):
     """A place where schedules run. Making one costs nothing and never fails.
 
     A device called `x` is the class `XDevice` of the file runtimes/x.py, which imports nothing heavy. One that leaves
-    memory as it is has the class attribute `computes = False`, so that nobody takes what is there for results.
+    memory as it is has the class attribute `computes = False`, so that nobody takes what is there for results. One device
+    serves a whole process and all its threads; `settings`, another class attribute, names the environment variables it
+    depends on: where one has changed, a new device is made.
     """
 
     name: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from schedulog.runtimes.c_compiler import (
 from schedulog.scheduler.kernels import Schedule
 
 SPINS: Final = "5000"
+_LOADING: Final = threading.Lock()  # held while the environment of the process is changed
 
 
 class CDevice:
@@ -41,6 +43,7 @@ class CDevice:
     """
 
     name = "c"
+    settings = ("CC", "PATH", "SCHEDULOG_CACHE", "XDG_CACHE_HOME", "HOME")
 
     def __init__(self, time_limit: float = TIME_LIMIT, extra_flags: Sequence[str] = ()) -> None:
         self._time_limit = time_limit
@@ -74,8 +77,8 @@ class CDevice:
     def flags(self) -> tuple[str, ...]:
         """The flags everything is compiled with: what the compiler can do is found out once and kept in the cache."""
         key = "flags-" + digest([*self._machine, *BASE_FLAGS])
-        kept = self._cache.get(key, self._probe)
-        return (*BASE_FLAGS, *kept.read_text("utf-8").split(), *self._extra)
+        kept = self._cache.use(key, self._probe, lambda path: path.read_text("utf-8"))
+        return (*BASE_FLAGS, *kept.split(), *self._extra)
 
     def _probe(self, folder: Path) -> Path:
         found = folder / "flags"
@@ -98,12 +101,10 @@ class CDevice:
     def compile(self, text: str) -> ctypes.CDLL:
         """The shared object of a C source, from the cache or compiled now. Raises DeviceError (SL502, SL503)."""
         key = digest([text, *self._machine, *self.flags, *SHARED_FLAGS])
-        path = self._cache.get(key, lambda folder: self._build(text, key, folder))
         try:
-            with _short_spins():
-                return ctypes.CDLL(os.fspath(path))
+            return self._cache.use(key, lambda folder: self._build(text, key, folder), _opened)
         except OSError as error:
-            path.unlink(missing_ok=True)  # so that what does not load is not taken from the cache again
+            self._cache.remove(key)  # so that what does not load is not taken from the cache again
             raise failed(self._compiler, str(error), self._cache.keep(f"{key}.c", text)) from error
 
     def _build(self, text: str, key: str, folder: Path) -> Path:
@@ -115,18 +116,24 @@ class CDevice:
         return output
 
 
+def _opened(path: Path) -> ctypes.CDLL:
+    with _short_spins():
+        return ctypes.CDLL(os.fspath(path))
+
+
 @contextmanager
 def _short_spins() -> Iterator[None]:
     """While a library is loaded, which may bring gcc's thread library with it: its threads then wait for work in a spin
     of some microseconds, not of milliseconds, which on a busy machine would hold up the threads they wait for."""
-    if any(name in os.environ for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")):
-        yield
-        return
-    os.environ["GOMP_SPINCOUNT"] = SPINS
-    try:
-        yield
-    finally:
-        del os.environ["GOMP_SPINCOUNT"]
+    with _LOADING:
+        if any(name in os.environ for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")):
+            yield
+            return
+        os.environ["GOMP_SPINCOUNT"] = SPINS
+        try:
+            yield
+        finally:
+            os.environ.pop("GOMP_SPINCOUNT", None)
 
 
 class CProgram:

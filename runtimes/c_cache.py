@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import platformdirs
 
 from schedulog.errors import DeviceError
 
 SIZE_LIMIT: Final = 512 * 1024 * 1024  # bytes; the entries unused for longest go first
+ABANDONED: Final = 24 * 3600.0  # seconds after which no compiler still works in a folder
+FORGOTTEN: Final = 30 * 24 * 3600.0  # seconds for which sources that did not compile are kept
 _SUFFIX: Final = ".so"
+_BUILD: Final = "schedulog-build-"  # a name that no folder of the user has: old ones are removed
+_KEPT: Final = ("[0-9a-f]" * 32 + ".c", "probe.c", "schedule.c")
+T = TypeVar("T")
 
 
 def digest(parts: Iterable[str]) -> str:
@@ -69,7 +76,8 @@ class Cache:
     def get(self, key: str, make: Callable[[Path], Path]) -> Path:
         """The entry for `key`; if there is none, the file that `make` leaves in the folder it is given becomes it.
 
-        Raises DeviceError (SL504) if the folder cannot take it: it is full, gone, or something else has the entry's name.
+        Raises DeviceError (SL504) if the folder cannot take it: it is full, cannot be made, or something else has the
+        entry's name.
         """
         found = self.find(key)
         if found is not None:
@@ -83,10 +91,29 @@ class Cache:
         self._shrink(path)
         return path
 
+    def use(self, key: str, make: Callable[[Path], Path], read: Callable[[Path], T]) -> T:
+        """What `read` makes of the entry for `key`; see `get`.
+
+        Another process may remove the entry before it is read: then it is made again, once. Raises what `read` raises.
+        """
+        path = self.get(key, make)
+        try:
+            return read(path)
+        except OSError:
+            if path.exists():
+                raise
+        return read(self.get(key, make))
+
+    def remove(self, key: str) -> None:
+        """Forget the entry for `key`, if there is one."""
+        for path in self.folder.glob(f"{key}-*{_SUFFIX}"):
+            with suppress(OSError):
+                path.unlink()
+
     def _made(self, key: str, make: Callable[[Path], Path]) -> Path:
-        with tempfile.TemporaryDirectory(
-            prefix="build-", dir=self.folder, ignore_cleanup_errors=True
-        ) as build:
+        self.folder.mkdir(parents=True, exist_ok=True)  # it may have been removed since the last entry
+        self._sweep(time.time())
+        with tempfile.TemporaryDirectory(prefix=_BUILD, dir=self.folder, ignore_cleanup_errors=True) as build:
             made = make(Path(build))
             path = self.folder / _name(key, made.read_bytes())
             os.replace(made, path)
@@ -105,6 +132,17 @@ class Cache:
             self._temporary._finalizer.detach()  # type: ignore[attr-defined]
         return path
 
+    def _sweep(self, now: float) -> None:
+        """Remove what a killed process left while it compiled, and sources kept for people who never came."""
+        for folder in self.folder.glob(f"{_BUILD}*"):
+            if _age(folder, now) > ABANDONED:
+                shutil.rmtree(folder, ignore_errors=True)
+        for pattern in _KEPT:
+            for path in (self.folder / "failed").glob(pattern):
+                if _age(path, now) > FORGOTTEN:
+                    with suppress(OSError):
+                        path.unlink()
+
     def _shrink(self, newest: Path) -> None:
         """Remove the entries unused for longest until the rest fits the limit."""
         entries = []
@@ -119,6 +157,14 @@ class Cache:
             with suppress(OSError):
                 (self.folder / name).unlink()
             total -= size
+
+
+def _age(path: Path, now: float) -> float:
+    """Seconds since the last change; 0 for what is gone already."""
+    try:
+        return now - path.lstat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _name(key: str, content: bytes) -> str:

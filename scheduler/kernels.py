@@ -36,8 +36,8 @@ class Kernel:
 
     `output` is the graph node whose value this is (for an assign the ASSIGN, whose second source is `value`).
     `reads` holds every node that is not computed here but loaded: memory, and other kernels' outputs. `members` are the
-    nodes computed inside, by position. `inputs` are the buffers read (`buffers[1:]`, plus `buffers[0]` if the kernel
-    reads what it overwrites). `rules` names the rules that formed it.
+    nodes computed inside, by position. The buffers after the first are read, and the first too if the kernel reads what it
+    overwrites. `rules` names the rules that formed it.
     """
 
     index: int

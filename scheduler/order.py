@@ -19,7 +19,8 @@ class OrderProblem:
     """Kernels as integers, in depth-first order of the kernel graph.
 
     `inputs` lists the kernels each one reads, in order of first use. `after` lists the kernels that must run before
-    each one, for whatever reason. `hints` are (before, after) pairs of old-content reads that shape the customary order.
+    each one, for whatever reason. `hints` lists, per kernel that overwrites memory, kernels that read the old contents;
+    they shape the customary order.
     """
 
     kernels: Sequence[Key]
@@ -94,7 +95,8 @@ def depth_first(roots: Sequence[Key], inputs: Mapping[Key, Sequence[Key]]) -> li
 
 
 def find_cycle(after: Mapping[Key, frozenset[Key]], done: set[Key]) -> list[Key]:
-    """A shortest-found cycle among the kernels not in `done`, each waiting for the next one."""
+    """A cycle of kernels not in `done`, each waiting for the next one: where one waits for several, the first of them is
+    followed, so it need not be the shortest."""
     start = min(kernel for kernel in after if kernel not in done)
     seen: dict[Key, int] = {}
     path: list[Key] = []

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.simplify import Simplified, rewrite_rows
 from schedulog.facts.simplify import simplify as simplify_graph
+from schedulog.pending import PENDING
 from schedulog.runtimes import default_device
 from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
@@ -37,6 +39,7 @@ from schedulog.scheduler.schedule import Decisions, Scheduler
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.question import names, why
+from schedulog.scheduler.why.whynot import WhyNot, whynot
 
 if TYPE_CHECKING:
     from schedulog.tensor import Tensor
@@ -97,7 +100,7 @@ class Run:
     `program` is the rule set, `decisions` what it derived, `schedule` the kernels in order with their buffers,
     `simplified` the rewrites that came first, if any.
     `timings` holds, by device, the seconds of each kernel in the last execution that measured them. Threads may share
-    a run.
+    a run: executions that write to memory which outlives them take turns, all others run side by side.
     """
 
     def __init__(
@@ -161,12 +164,22 @@ class Run:
         name = device or default_device()
         program = self.load(name)
         values = variable_values(self.schedule, variables or {})
-        memory = allocate(self.schedule, inputs or {}, name)
         before = len(times or ())
-        program.run(memory, values, times)
+        with self._turn:
+            memory = allocate(self.schedule, inputs or {}, name)
+            program.run(memory, values, times)
+            outputs = fetch(replace(self.schedule, variables=values), memory)
         if times is not None:
             self.timings[name] = times[before:]
-        return fetch(replace(self.schedule, variables=values), memory)
+        return outputs
+
+    @cached_property
+    def _turn(self) -> AbstractContextManager[object]:
+        """Held during an execution. Other runs and tensors may have the memory that is written, so there is one turn for
+        all; which memory an assign through a window changes is not asked."""
+        written = (kernel for kernel in self.kernels if kernel.kind != "view")
+        shared = any(kernel.kind == "assign" or kernel.buffers[0].array is not None for kernel in written)
+        return PENDING.turn if shared else nullcontext()
 
     @property
     def record(self) -> RunRecord:
@@ -217,6 +230,14 @@ class Run:
         Raises UsageError SL710 to SL715.
         """
         return why(self.decisions, fact)
+
+    def whynot(self, fact: str) -> WhyNot:
+        """Why a fact does not hold: the rules that could derive it, the conditions that fail, the smallest repairs.
+
+        `print(run.whynot("realize(n12)"))` writes it out. Raises UsageError SL710 to SL713, SL715, and SL718 for a fact
+        that holds.
+        """
+        return whynot(self.decisions, fact)
 
     @property
     def names(self) -> Names:

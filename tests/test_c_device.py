@@ -37,7 +37,7 @@ from schedulog.facts.node import Node, bind, node, topological
 from schedulog.facts.ops import COMPARISON, Op
 from schedulog.facts.symbolic import Variable
 from schedulog.facts.view import ViewStack
-from schedulog.runtimes import default_device, default_note, devices, open_device
+from schedulog.runtimes import default_device, default_note, device_names, devices, open_device
 from schedulog.runtimes.c import CDevice
 from schedulog.runtimes.c_cache import Cache
 from schedulog.runtimes.evaluate import evaluate
@@ -859,6 +859,9 @@ def test_a_cache_that_goes_away(tmp_path: Path) -> None:
     device = device_with_cache(tmp_path / "cache")
     assert doubled(device) == [0, 2, 4, 6]
     shutil.rmtree(tmp_path / "cache")
+    assert doubled(device) == [0, 2, 4, 6]
+    shutil.rmtree(tmp_path / "cache")
+    (tmp_path / "cache").write_text("not a folder")
     with pytest.raises(DeviceError) as caught:
         doubled(device)
     assert caught.value.code == "SL504"
@@ -899,7 +902,7 @@ def test_a_compiler_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: py
     assert caught.value.code == "SL503"
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
-    assert not list((tmp_path / "cache").glob("build-*"))
+    assert not list((tmp_path / "cache").glob("*build-*"))
 
 
 def test_interrupting_a_compiler_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -968,7 +971,7 @@ def test_two_processes_may_compile_the_same(tmp_path: Path) -> None:
     children = [subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [child.communicate(timeout=60)[0] for child in children] == ["[-0.0, -1.0, -2.0]\n"] * 3
     assert len(list(tmp_path.glob("*.so"))) == 2  # the flags and the kernels
-    assert not list(tmp_path.glob("build-*"))
+    assert not list(tmp_path.glob("*build-*"))
 
 
 def test_a_cache_that_cannot_be_written_is_replaced(tmp_path: Path) -> None:
@@ -992,6 +995,82 @@ def test_the_oldest_entries_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert cache.find("a") is not None  # being used makes it young
     cache.get("c", write)
     assert (cache.find("a") is None, cache.find("b") is None, cache.find("c") is None) == (False, True, False)
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHEDULOG_CACHE", str(tmp_path))
+    source = "0123456789abcdef" * 2 + ".c"
+    old, month = time.time() - 25 * 3600, time.time() - 31 * 24 * 3600
+    ages = {
+        "schedulog-build-killed": old,
+        "schedulog-build-busy": time.time(),
+        "build-mine": old,
+        f"failed/{source}": month,
+        "failed/probe.c": old,
+        "failed/mine.c": month,
+    }
+    for name, age in ages.items():
+        path = tmp_path / name
+        made = path if name.startswith("failed/") else path / "schedule.c"
+        made.parent.mkdir(exist_ok=True)
+        made.write_text("int x;")
+        os.utime(path, (age, age))
+    assert doubled(CDevice()) == [0, 2, 4, 6]
+    left = {name for name in ages if (tmp_path / name).exists()}
+    assert left == {"schedulog-build-busy", "build-mine", "failed/probe.c", "failed/mine.c"}
+
+
+@pytest.mark.parametrize(("removals", "entries"), [(1, 1), (2, 0)])
+def test_an_entry_that_is_removed_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removals: int, entries: int
+) -> None:
+    """As another process does whose cache is full; a second time it is an error."""
+    device = device_with_cache(tmp_path)
+    assert device.flags
+    load, asked = ctypes.CDLL, []
+
+    def removed_first(path: str) -> ctypes.CDLL:
+        asked.append(path)
+        if len(asked) <= removals:
+            Path(path).unlink()
+        return load(path)
+
+    monkeypatch.setattr(ctypes, "CDLL", removed_first)
+    if entries:
+        assert doubled(device) == [0, 2, 4, 6]
+    else:
+        with pytest.raises(DeviceError) as caught:
+            doubled(device)
+        assert caught.value.code == "SL502" and "No such file" in caught.value.reason
+    assert len(asked) == 2
+    assert len([p for p in tmp_path.glob("*.so") if not p.name.startswith("flags-")]) == entries
+
+
+def test_a_compiler_is_asked_for_its_version_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f'case "$*" in *--version*) echo x >> {tmp_path}/asked;; esac; exec cc "$@"'
+    monkeypatch.setenv("SCHEDULOG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CC", compiler_script(tmp_path, body))
+    program = whole_schedule([build.alu(Op.NEG, build.array(np.arange(3, dtype=np.float32)))])
+    first = open_device("c")
+    for _ in range(3):
+        open_device("c").load(program)
+    assert open_device("c") is first
+    assert (tmp_path / "asked").read_text() == "x\n"
+    monkeypatch.setenv("CC", "cc")
+    assert open_device("c") is not first
+    monkeypatch.setenv("CC", "no-such-cc")
+    assert default_device() == "numpy"
+
+
+def test_the_files_of_devices_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = device_names()
+    names.clear()  # a list of one's own
+
+    def refuse(*_: object) -> str:
+        raise AssertionError("a source was read again")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert {"c", "disk", "null", "numpy"} <= set(device_names())
 
 
 def test_a_compiler_without_threads_or_native_code_will_do(
