@@ -25,7 +25,7 @@ lint: $(VENV)/.ready
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 types: $(VENV)/.ready
-	@$(BIN)/mypy && $(BIN)/mypy tests && $(BIN)/pyright
+	@$(BIN)/mypy && $(BIN)/mypy tests && $(BIN)/pyright -p pyproject.toml
 
 docs: $(VENV)/.ready  ## fails where a page made from the code is out of date
 	@$(BIN)/python docs/make.py --check

@@ -10,6 +10,9 @@ graph, simplifying it, and all that follows. A Python loop of ten million additi
 the time grows.
 """
 
+# tinygrad is not among what `make types` sets up: it is compared with, never imported by schedulog.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse

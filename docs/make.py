@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from error_examples import refreshed
+
 from schedulog.cli.doc import all_packs
 from schedulog.codes import TITLES
 from schedulog.scheduler.record.database import schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schedulog.facts.build import alu, cast, const
-from schedulog.facts.dtype import bool_, int64
+from schedulog.facts.dtype import int64
 from schedulog.facts.node import Node, bind
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Atom, FloorDiv, Less, Size, Variable, atoms

@@ -33,9 +33,9 @@ from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import SCALARS, DType, bfloat16, bool_, float32, int64
 from schedulog.facts.graph import graph_of
-from schedulog.facts.node import Node, bind, node, topological
+from schedulog.facts.node import Node, ReduceOp, bind, node, topological
 from schedulog.facts.ops import COMPARISON, Op
-from schedulog.facts.symbolic import Variable
+from schedulog.facts.symbolic import Variable, bound_value
 from schedulog.facts.view import ViewStack
 from schedulog.runtimes import default_device, default_note, device_names, devices, open_device
 from schedulog.runtimes.c import CDevice
@@ -88,7 +88,8 @@ def run_all(device: CDevice, values: Sequence[Node], variables: dict[str, int] |
     memory = memory_of(schedule)
     device.load(schedule).run(memory, variables or {})
     slot = {buffer: i for i, buffer in enumerate(schedule.buffers)}
-    return [memory[slot[k.buffers[0]]].reshape(k.value.shape) for k in schedule.kernels]
+    shapes = [[bound_value(s) for s in k.value.shape] for k in schedule.kernels]
+    return [memory[slot[k.buffers[0]]].reshape(s) for k, s in zip(schedule.kernels, shapes, strict=True)]
 
 
 def reference(value: Node) -> Array:
@@ -288,7 +289,7 @@ def test_half_sums_round_once(device: CDevice) -> None:
 
 
 def test_constants(device: CDevice) -> None:
-    numbers = {
+    numbers: dict[str, list[float]] = {
         "float": [math.nan, math.inf, -math.inf, -0.0, 1e-320, 0.1],
         "int": [-(1 << 63), 5],
         "uint": [255, 0],
@@ -437,12 +438,13 @@ class RandomGraph:
         axes = [a for a, s in enumerate(n.shape) if s != 1 and self.rng.random() < 0.6]
         if not axes:
             return None
-        op: Any = self.rng.choice(["ADD", "ADD", "MAX", "MUL"])
+        choices: tuple[ReduceOp, ...] = ("ADD", "ADD", "MAX", "MUL")
+        op = self.rng.choice(choices)
         exact, bound = min(2, value.exact), value.bound
         if n.dtype.is_float and op == "MAX":
             exact = min(exact, 1)
         elif n.dtype.is_float:
-            bound = bound * math.prod(int(n.shape[a]) for a in axes) if op == "ADD" else math.inf  # type: ignore[arg-type]
+            bound = bound * math.prod(bound_value(n.shape[a]) for a in axes) if op == "ADD" else math.inf
             exact = min(exact, 1) if bound <= max(EXACT_UP_TO[n.dtype.name], 1 << 24) else 0
         return Candidate(build.reduce(op, n, axes), exact, self.whole(bound, n.dtype))
 
@@ -516,7 +518,7 @@ def random_values(rng: random.Random, count: int, steps: int) -> list[Candidate]
     return [RandomGraph(rng, steps).result for _ in range(count)]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=tuple(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_random_graphs_equal_numpy(device: CDevice, rng: random.Random) -> None:
     candidates = random_values(rng, 6, 12)
@@ -991,7 +993,8 @@ def test_the_oldest_entries_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return folder / "x"
 
     for age, key in ((30, "a"), (20, "b")):
-        os.utime(cache.get(key, write), (time.time() - age,) * 2)
+        used = time.time() - age
+        os.utime(cache.get(key, write), (used, used))
     assert cache.find("a") is not None  # being used makes it young
     cache.get("c", write)
     assert (cache.find("a") is None, cache.find("b") is None, cache.find("c") is None) == (False, True, False)

@@ -45,7 +45,7 @@ def retrograde(moves: list[Row]) -> tuple[set[int], set[int]]:
 def test_win_move_is_the_game(seed: int) -> None:
     rng = random.Random(seed)
     size = rng.randint(2, 12)
-    moves = [(rng.randrange(size), rng.randrange(size)) for _ in range(rng.randint(1, 2 * size))]
+    moves: list[Row] = [(rng.randrange(size), rng.randrange(size)) for _ in range(rng.randint(1, 2 * size))]
     won, drawn = retrograde(moves)
     compiled = compile_program(program(WIN))
     if not drawn:

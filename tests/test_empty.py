@@ -15,7 +15,7 @@ from schedulog.errors import GraphError
 from schedulog.facts import build, dtype
 from schedulog.facts.build import identity
 from schedulog.facts.json_format import read_graph
-from schedulog.facts.node import Node, ReduceArg, node
+from schedulog.facts.node import Node, ReduceArg, ReduceOp, node
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Variable
 from schedulog.run import schedule
@@ -27,10 +27,11 @@ Array = NDArray[Any]
 Case = tuple[Node, Array]
 
 DEVICES = [name for name in ("c", "numpy") if devices()[name] is None]
-UFUNC: dict[str, np.ufunc] = {"ADD": np.add, "MUL": np.multiply, "MAX": np.maximum}
+REDUCTIONS: tuple[ReduceOp, ...] = ("ADD", "MUL", "MAX")
+UFUNC: dict[ReduceOp, np.ufunc] = {"ADD": np.add, "MUL": np.multiply, "MAX": np.maximum}
 
 
-def reduced(op: Any, n: Node, axes: tuple[int, ...]) -> Node:
+def reduced(op: ReduceOp, n: Node, axes: tuple[int, ...]) -> Node:
     """A reduction as a file can hold it: also over axes of which `build.reduce` knows the result."""
     return node(Op.REDUCE_AXIS, (n,), ReduceArg(op, axes))
 
@@ -54,10 +55,10 @@ def moved(draw: st.DrawFn, case: Case) -> Case:
             order = draw(st.permutations(range(len(shape))))
             return build.permute(n, order), expected.transpose(order)
         case "reshape":
-            new = draw(st.permutations((*shape, 1)))
+            new = tuple(draw(st.permutations((*shape, 1))))
             if 0 in shape:
-                new = draw(st.lists(st.integers(0, 3), max_size=3).map(lambda s: (*s, 0)))
-            return build.reshape(n, tuple(new)), expected.reshape(new)
+                new = (*draw(st.lists(st.integers(0, 3), max_size=3)), 0)
+            return build.reshape(n, new), expected.reshape(new)
         case "expand":
             wide = tuple(draw(st.integers(0, 3)) if s == 1 else s for s in shape)
             return build.expand(n, wide), np.broadcast_to(expected, wide)
@@ -67,7 +68,7 @@ def moved(draw: st.DrawFn, case: Case) -> Case:
             return build.contiguous(n), expected
         case _:
             axes_ = tuple(i for i in range(len(shape)) if draw(st.booleans()))
-            op: Any = draw(st.sampled_from(["ADD", "MUL", "MAX"]))
+            op = draw(st.sampled_from(REDUCTIONS))
             least = identity(op, n.dtype)
             return reduced(op, n, axes_), UFUNC[op].reduce(expected, axes_, keepdims=True, initial=least)
 
@@ -111,10 +112,10 @@ def test_a_reduction_over_nothing_is_the_identity(device: str) -> None:
     wanted: dict[str, Array] = {}
     nodes: list[Node] = []
     for kind in KINDS:
-        for op in ("ADD", "MUL", "MAX"):
+        for op in REDUCTIONS:
             source = build.alu(Op.MAX, *[build.array(np.zeros((2, 0, 3), kind.to_numpy()))] * 2)
             nodes.append(reduced(op, source, (0, 1)))
-            wanted[f"out{len(wanted)}"] = np.full((1, 1, 3), identity(op, kind), kind.to_numpy())  # type: ignore[arg-type]
+            wanted[f"out{len(wanted)}"] = np.full((1, 1, 3), identity(op, kind), kind.to_numpy())
     found = schedule(nodes).execute({}, device)
     for name, expected in wanted.items():
         np.testing.assert_array_equal(found[name], expected)
@@ -127,9 +128,9 @@ def test_a_reduction_over_a_symbolic_axis(device: str, most: int, value: int) ->
     n = Variable("n", 0, most, value)
     table = np.arange(-24, 0, dtype=np.int32).reshape(6, 4)
     part = build.shrink(build.array(table), [(0, 6), (0, n)])
-    for op in ("ADD", "MUL", "MAX"):
+    for op in REDUCTIONS:
         (whole,) = schedule([reduced(op, build.alu(Op.MAX, part, part), (0, 1))]).execute({}, device).values()
-        least = identity(op, dtype.int32)  # type: ignore[arg-type]
+        least = identity(op, dtype.int32)
         np.testing.assert_array_equal(
             whole, UFUNC[op].reduce(table[:, :value], (0, 1), np.int32, keepdims=True, initial=least)
         )

@@ -15,7 +15,8 @@ from schedulog.scheduler.engines.clingo import ClingoEvaluator
 from schedulog.scheduler.engines.engine import Limits, Row
 from schedulog.scheduler.engines.model import Model
 from schedulog.scheduler.engines.pydatalog import PydatalogEvaluator
-from schedulog.scheduler.engines.sqlite import compile_program
+from schedulog.scheduler.engines.set_engine import SetEvaluator
+from schedulog.scheduler.engines.sqlite import CompiledProgram, compile_program
 from schedulog.scheduler.language.load import link
 from schedulog.scheduler.language.program import Atom, Const, Literal_, Program, Relation, Rule, Var
 from schedulog.scheduler.language.syntax import parse_text
@@ -131,7 +132,7 @@ def random_case(seed: int) -> tuple[Program, Facts]:
         except RuleError:
             continue
         numbers = range(5)
-        edges = [(rng.choice(numbers), rng.choice(numbers)) for _ in range(rng.randint(0, 9))]
+        edges: list[Row] = [(rng.choice(numbers), rng.choice(numbers)) for _ in range(rng.randint(0, 9))]
         return rules, {"e": edges, "s": [(rng.choice(numbers),) for _ in range(rng.randint(0, 4))]}
 
 
@@ -217,9 +218,12 @@ def test_strings_are_interned(engine: str) -> None:
         r(N, "none") :- op(N, "NOOP").
     """
     rules = program(text)
-    evaluator = {"sqlite": compile_program, "pydatalog": PydatalogEvaluator, "clingo": ClingoEvaluator}[
-        engine
-    ](rules)
+    evaluators: dict[str, Callable[[Program], CompiledProgram | SetEvaluator]] = {
+        "sqlite": compile_program,
+        "pydatalog": PydatalogEvaluator,
+        "clingo": ClingoEvaluator,
+    }
+    evaluator = evaluators[engine](rules)
     symbols = evaluator.symbols.fork()
     facts = {"op": [(0, symbols.intern("ADD")), (1, symbols.intern("EXP2")), (2, symbols.intern("NOOP"))]}
     model = evaluator.evaluate(facts, symbols=symbols)
@@ -278,7 +282,7 @@ def test_mutual_recursion_on_which_pydatalog_alone_never_ends(engine: str) -> No
 def test_non_linear_recursion_meets_every_pair() -> None:
     text = PAIR + "r(X, Y) :- e(X, Y).\nr(X, Z) :- r(X, Y), r(Y, Z)."
     rng = random.Random(3)
-    edges = [(rng.randrange(40), rng.randrange(40)) for _ in range(60)]
+    edges: list[Row] = [(rng.randrange(40), rng.randrange(40)) for _ in range(60)]
     reached = {(a, b) for a, b in edges}
     while more := {(a, d) for a, b in reached for c, d in edges if b == c} - reached:
         reached |= more
@@ -472,7 +476,7 @@ def random_graph(rng: random.Random) -> Facts:
     """A small graph whose nodes are numbered in topological order."""
     size = rng.randint(3, 14)
     views = [8 * n + flag for n in (4, 4, 8) for flag in (0, 0, 0, 1, 2)]
-    edges = [
+    edges: list[Row] = [
         (rng.randrange(user), user, rng.choice(views))
         for user in range(1, size)
         for _ in range(rng.randint(1, 2))
@@ -496,7 +500,8 @@ class SequentialGrouping:
     def __init__(self, facts: Facts) -> None:
         self.edges = sorted(set(facts["edge"]))
         self.reduces = {node for (node,) in facts["reduce"]}
-        self.whole, self.size = dict(facts["whole"]), dict(facts["size"])
+        self.whole = {node: view for node, view in facts["whole"]}
+        self.size = {node: size for node, size in facts["size"]}
         self.base = self.base_realize(facts)
         self.bad = {a for a, b, _ in self.edges if b in self.reduces}
         self.bad |= {a for a, b, v in self.edges for c, d, w in self.edges if (a, b) == (c, d) and v != w}

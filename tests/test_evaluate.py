@@ -278,12 +278,13 @@ def test_inputs_are_checked() -> None:
     x = build.buffer(memory, (2, 2))
     graph = graph_of([build.alu(Op.NEG, x)], inputs={"x": memory}, input_shapes={"x": (2, 2)})
     assert reference(graph, {"x": np.ones((2, 2), np.float32)})["out0"].tolist() == [[-1, -1], [-1, -1]]
-    for inputs, code in [
+    cases: list[tuple[dict[str, Array], str]] = [
         ({}, "SL530"),
         ({"x": np.ones((4,), np.float32)}, "SL531"),
         ({"x": np.ones((2, 2))}, "SL531"),
         ({"x": np.ones((2, 2), np.float32), "y": np.ones(1)}, "SL532"),
-    ]:
+    ]
+    for inputs, code in cases:
         with pytest.raises(DeviceError) as caught:
             reference(graph, inputs)
         assert caught.value.code == code

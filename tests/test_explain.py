@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,19 +115,19 @@ def test_false_and_unknown_atoms() -> None:
 def distances(edges: list[Row]) -> dict[Row, int]:
     """The number of edges on a shortest path, by its ends."""
     found: dict[Row, int] = {}
-    front = set(edges)
+    front: set[Row] = set(edges)
     for length in itertools.count(1):
         if not front:
             return found
         found |= dict.fromkeys(front, length)
-        front = {(a, d) for a, b in front for c, d in edges if b == c} - set(found)
+        front = {(a, d) for a, b in front for c, d in edges if b == c and (a, d) not in found}
     raise AssertionError
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_heights_are_shortest_paths_through_cycles(seed: int) -> None:
     rng = random.Random(seed)
-    edges = [(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randint(3, 22))]
+    edges: list[Row] = [(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randint(3, 22))]
     model = model_of(PATHS, e=edges)
     shortest = distances(edges)
     assert sorted(shortest) == model.rows("path")
@@ -167,7 +168,7 @@ def replay(proof: Proof, model: Model) -> None:
 def test_every_decision_of_the_grouping_core_has_a_proof() -> None:
     rules = Path(__file__).parents[1] / "bench" / "grouping_core.dl"
     compiled = compile_program(link([parse_text(rules.read_text(encoding="utf-8"), rules.name, "bench")]))
-    functions = {
+    functions: dict[str, Callable[..., int]] = {
         "compose": lambda inner, outer: outer | (inner & 7),
         "contiguous_size": lambda view: -1 if view & 7 else view >> 3,
         "view_size": lambda view: view >> 3,

@@ -108,7 +108,7 @@ def test_branches_may_use_a_name_twice_but_not_one_of_outside() -> None:
     [(np.float32, -np.inf), (np.float16, -np.inf), (np.int32, -(2**31)), (np.int8, -128), (np.uint8, 0)],
 )
 def test_a_computed_index_outside_gives_the_least_value(
-    device: str, op: str, kind: type, least: float
+    device: str, op: str, kind: type[np.generic], least: float
 ) -> None:
     """ONNX leaves it undefined and code cannot refuse it. Indices from -size to size - 1 are inside."""
     table, indices = np.array([5, 6, 7], kind), np.array([2, 3, -3, -4, 2**40])

@@ -25,7 +25,7 @@ def loaded(name: str) -> ModuleType:
     return module
 
 
-EXAMPLES = loaded("examples")
+EXAMPLES = loaded("error_examples")
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
