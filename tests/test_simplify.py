@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -31,8 +32,9 @@ from schedulog.facts.build import (
     shrink,
 )
 from schedulog.facts.graph import graph_of
-from schedulog.facts.node import CopyArg, Node, ReduceArg, node
-from schedulog.facts.ops import Op
+from schedulog.facts.node import CopyArg, Node, ReduceArg, Shape, node
+from schedulog.facts.number import integer_range
+from schedulog.facts.ops import BINARY, ELEMENTWISE, Op
 from schedulog.facts.simplify import READ_STORED, RULES, Rule, Simplified, rewrite_rows, simplify
 from schedulog.facts.simplify.engine import Engine
 from schedulog.facts.view import ViewStack
@@ -66,7 +68,7 @@ def raw(source: Node, look: ViewStack) -> Node:
     return node(Op.VIEW, (source,), look)
 
 
-def plain(shape: tuple[int, ...] = SHAPE) -> ViewStack:
+def plain(shape: Shape = SHAPE) -> ViewStack:
     return ViewStack.of_shape(shape)
 
 
@@ -86,7 +88,8 @@ CASES: Final[Mapping[str, Pair]] = {
         raw(const(2.5, dt.float32, (3,)), plain((3,)).pad(((1, 2),))),
         raw(const(2.5, dt.float32, (3,)), plain((1,)).expand((3,)).pad(((1, 2),)))),
     "hidden-view": lambda: (shrink(pad(X, ((2, 0), (0, 0))), ((0, 2), (0, 3))), const(0.0, dt.float32, (2, 3))),
-    "add-zero": lambda: (alu(Op.ADD, f(0), X), X),
+    "add-zero": lambda: (alu(Op.ADD, f(-0.0), X), X),
+    "add-positive-zero": lambda: (alu(Op.ADD, f(0), X), X),
     "times-one": lambda: (alu(Op.MUL, X, f(1)), X),
     "divided-by-itself": lambda: (alu(Op.IDIV, J, J), f(1, J)),
     "divided-by-one": lambda: (alu(Op.IDIV, I, f(1, I)), I),
@@ -309,7 +312,7 @@ def test_rewrites_are_rows() -> None:
     before = alu(Op.SQRT, alu(Op.MUL, alu(Op.ADD, X, f(0)), f(1)))
     rows = list(rewrite_rows(simplify(graph_of([before]))))
     assert rows == [
-        ("add-zero", "ADD(n2, 0.0) float32[4,3]", "n2: EXP2(n1) float32[4,3]"),
+        ("add-positive-zero", "ADD(n2, 0.0) float32[4,3]", "n2: EXP2(n1) float32[4,3]"),
         ("times-one", "MUL(n2, 1.0) float32[4,3]", "n2: EXP2(n1) float32[4,3]"),
     ]
 
@@ -346,6 +349,199 @@ def test_a_deep_chain() -> None:
     found = simplify(graph_of([value]))
     assert len(found.rewrites) == 34_000
     assert sum(n.op is Op.ADD for n in found.graph.nodes) == 17_000
+
+
+@pytest.mark.parametrize("count", [300, 256, 200])
+@pytest.mark.parametrize("dtype", [dt.int8, dt.uint8])
+@pytest.mark.parametrize("op", ["ADD", "MUL"])
+def test_a_count_of_equal_values_beyond_the_type(op: Any, dtype: dt.DType, count: int) -> None:
+    three = alu(Op.XOR, array(np.full((2, 1), 3, dtype.to_numpy())), const(0, dtype, (2, 1)))
+    before = reduce(op, expand(three, (2, count)), (1,))
+    np.testing.assert_array_equal(values(one(simplify(graph_of([before])))), values(before))
+
+
+def test_a_count_that_no_half_float_holds() -> None:
+    small = alu(Op.EXP2, const(-10.0, dt.float16, (2, 1)))
+    before = reduce("ADD", expand(array(values(small)[0]), (2, 70_000)), (1,))
+    np.testing.assert_array_equal(values(one(simplify(graph_of([before])))), values(before))
+
+
+def test_the_sign_of_zero_is_kept() -> None:
+    zeros = array(np.array([-0.0, 0.0], np.float32))
+    before = alu(Op.RECIP, alu(Op.ADD, zeros, const(0.0, dt.float32, (2,))))
+    found = one(simplify(graph_of([before]), preserves="values"))
+    assert values(found)[0].tolist() == [np.inf, np.inf]
+
+
+def test_the_remainder_of_a_remainder_of_floats() -> None:
+    three = const(3.0, dt.float32, (1,))
+    before = alu(Op.MOD, alu(Op.MOD, array(np.array([-1e-20], np.float32)), three), three)
+    assert values(one(simplify(graph_of([before]))))[0].tolist() == [0.0]
+
+
+def test_a_large_integer_constant_is_rounded_once() -> None:
+    before = cast(const((1 << 60) + (1 << 36) + 1, dt.int64), dt.float32)
+    found = one(simplify(graph_of([before]), preserves="values"))
+    assert found is const(float((1 << 60) + (1 << 37)), dt.float32)
+
+
+def test_a_choice_by_numbers_is_not_the_number() -> None:
+    before = alu(Op.WHERE, I, f(True, B), f(False, B))
+    assert one(simplify(graph_of([before]))) is before
+
+
+def test_an_image_of_halves_is_no_image_of_floats() -> None:
+    halves = node(Op.CAST, (contiguous(reshape(PIXELS, (4, 4))),), None, dt.image("half", (2, 2, 4)))
+    before = node(Op.CAST, (permute(contiguous(halves), (1, 0)),), None, OTHER_IMAGE)
+    assert one(simplify(graph_of([before]))).op is Op.CAST
+
+
+KEEPING: Final = [rule for rule in RULES if rule.preserves == "values"]
+ABOUT_STORAGE: Final = {
+    "cast-of-stored-image", "not-an-image", "stored-memory", "stored-twice", "window-of-file",
+}  # fmt: skip
+"""Rules about images, files and what is stored, for which their case in `CASES` does."""
+
+SPECIAL_FLOATS: Final = [
+    0.0,
+    -0.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    -1e-20,
+    1e-40,
+    1e300,
+    -1.0,
+    1.0,
+    0.5,
+    -7.5,
+    3.0,
+    65519.0,
+]
+
+
+def special(dtype: dt.DType) -> np.ndarray[Any, Any]:
+    """Zeros, infinities, NaNs of several kinds, limits, tiny and random elements of a dtype: 24 of them."""
+    kind = dtype.to_numpy()
+    random = np.random.default_rng(3).integers(0, 256, 24 * dtype.itemsize, dtype=np.uint8)
+    if dtype.kind == "bool":
+        return random > 127
+    found = random.view(kind).copy()
+    if dtype.is_float:
+        with np.errstate(all="ignore"):
+            found[: len(SPECIAL_FLOATS)] = np.array(SPECIAL_FLOATS).astype(kind)
+        found[-1] = -found[4]
+        return found
+    least, greatest = integer_range(dtype)
+    limits = [0, 1, 2, 3, 7, 4, least, greatest, least + 1, greatest - 1, 8, greatest // 2]
+    found[: len(limits)] = limits
+    found[len(limits)] = least if least == 0 else -1
+    return found
+
+
+def constants(dtype: dt.DType, shape: Shape) -> list[Node]:
+    if dtype.kind == "bool":
+        return [const(v, dtype, shape) for v in (False, True)]
+    if dtype.is_float:
+        return [const(v, dtype, shape) for v in (*SPECIAL_FLOATS, 1e-60, -1e-60, 2.9999999999)]
+    least, greatest = integer_range(dtype)
+    wide = [0, 1, 2, 3, -1, -3, least, greatest, 40, 70, (1 << 60) + (1 << 36) + 1, (1 << 24) + 1, 65519]
+    return [const(v, dtype, shape) for v in wide]
+
+
+def special_nodes(dtype: dt.DType) -> Iterator[Node]:
+    """Each operation on each pair of special operands, and what the laws about several operations are about."""
+    numbers = special(dtype)
+    x, y = array(numbers), array(numbers[::-1])
+    given = [x, y, *constants(dtype, x.shape)]
+    truth = alu(Op.CMPLT, x, y)
+    truths = [truth, *constants(dt.bool_, x.shape)]
+    for left, right in itertools.product(given, given):
+        for op in sorted(BINARY - {Op.THREEFRY, Op.FDIV}):
+            if not dtype.is_float or op not in (Op.AND, Op.OR, Op.XOR, Op.SHL, Op.SHR):
+                yield alu(op, left, right)
+        yield alu(Op.MULACC, left, right, left)
+        for condition in truths:
+            yield alu(Op.WHERE, condition, left, right)
+    for operand in given:
+        yield from changed(operand)
+        remainder, quotient = alu(Op.MOD, x, operand), alu(Op.IDIV, x, operand)
+        yield alu(Op.MOD, remainder, operand)
+        yield alu(Op.MOD, alu(Op.MOD, operand, y), y)
+        yield alu(Op.ADD, alu(Op.MUL, quotient, operand), remainder)
+        if dtype.kind != "float":
+            for weight in given[2:]:
+                scale = const(
+                    operand.arg.value * weight.arg.value if operand.op is Op.CONST else 6, dtype, x.shape
+                )
+                yield alu(Op.ADD, alu(Op.MUL, remainder, weight), alu(Op.MUL, quotient, scale))
+    for op in (Op.NEG, Op.FLOOR):
+        yield from (alu(op, operand) for operand in given if dtype.kind != "bool" or op is Op.NEG)
+    yield from moved(x, given[2:])
+    inverted = alu(Op.CMPNE, truth, truths[-1])
+    yield from (alu(Op.CMPNE, inverted, truths[-1]), alu(Op.WHERE, truth, truths[-1], truths[1]))
+
+
+def changed(operand: Node) -> Iterator[Node]:
+    """An operand as every other type, by value and by its bits."""
+    for target in dt.SCALARS:
+        yield node(Op.CAST, (operand,), None, target)
+        if target.itemsize == operand.dtype.itemsize:
+            yield node(Op.BITCAST, (operand,), None, target)
+
+
+def moved(x: Node, fixed: list[Node]) -> Iterator[Node]:
+    """Views of views, of constants and of nothing, reductions of nothing, marks and copies."""
+    square = reshape(x, (4, 6))
+    seen = raw(square, plain((4, 6)).permute((1, 0)).pad(((1, 2), (0, 1))))
+    yield raw(seen, plain(seen.shape).flip((True, False)))
+    yield raw(x, plain(x.shape))
+    yield raw(x, plain(x.shape).pad(((3, 0),)).shrink(((0, 3),)))
+    yield from (
+        node(Op.DETACH, (x,)),
+        node(Op.CONTIGUOUS_BACKWARD, (x,)),
+        node(Op.COPY, (x,), CopyArg(x.device)),
+    )
+    empty = alu(Op.MAX, *[shrink(square, ((2, 2), (0, 6)))] * 2)
+    yield empty
+    for op in ("ADD", "MUL", "MAX"):
+        yield node(Op.REDUCE_AXIS, (empty,), ReduceArg(op, (0,)))
+    for constant in fixed:
+        yield raw(constant, plain(constant.shape).reshape((4, 6)).flip((True, True)))
+        yield raw(constant, plain(constant.shape).pad(((1, 2),)))
+        yield node(Op.COPY, (constant,), CopyArg("numpy"))
+
+
+def assert_same_bits(before: Node, after: Node) -> None:
+    """Every value the same, bit for bit; where arithmetic gives a NaN, any NaN will do."""
+    old, new = values(before, after)
+    assert (old.dtype, old.shape) == (new.dtype, new.shape), (before, [s.arg for s in before.src])
+    equal = old.reshape(-1).view(f"u{old.itemsize}") == new.reshape(-1).view(f"u{new.itemsize}")
+    if before.op in ELEMENTWISE - {Op.BITCAST, Op.WHERE}:
+        equal |= (np.isnan(old) & np.isnan(new)).reshape(-1)
+    differing = old.reshape(-1)[~equal], new.reshape(-1)[~equal]
+    assert equal.all(), (before, [(s, s.arg) for s in before.src], differing)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Mapping[Op, list[Node]]:
+    found: dict[Op, list[Node]] = {op: [] for op in Op}
+    for dtype in dt.SCALARS:
+        for n in special_nodes(dtype):
+            found[n.op].append(n)
+    return found
+
+
+@pytest.mark.parametrize("law", KEEPING, ids=lambda law: law.id)
+def test_what_is_said_to_keep_values_keeps_their_bits(law: Rule, pool: Mapping[Op, list[Node]]) -> None:
+    assert_same_bits(CASES[law.id]()[0], one(simplify(graph_of([CASES[law.id]()[0]]), preserves="values")))
+    applied = 0
+    for before in itertools.chain.from_iterable(pool[op] for op in sorted(law.ops)):
+        after = law.apply(before)
+        if after is not None:
+            applied += 1
+            assert_same_bits(before, after)
+    assert (applied == 0) == (law.id in ABOUT_STORAGE)
 
 
 NUMBERS = st.integers(-3, 3)

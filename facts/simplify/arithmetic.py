@@ -5,6 +5,7 @@ An operand that is a constant is the same in every element. Rules of commutative
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -35,8 +36,19 @@ def beside(n: Node, value: bool | int) -> Node | None:
 
 @rule(Op.ADD)
 def add_zero(n: Node) -> Node | None:
-    """x + 0 is x."""
-    return beside(n, 0)
+    """x + 0 is x, for integers and bool; so is x + -0.0, for floats."""
+    return next((x for x, zero in either(n) if holds(zero, 0) and _changes_nothing(zero)), None)
+
+
+def _changes_nothing(zero: Node) -> bool:
+    """Whether adding this zero keeps every value: -0.0 + 0.0 is 0.0."""
+    return not zero.dtype.is_float or math.copysign(1.0, zero.arg.value) < 0
+
+
+@rule(Op.ADD, "finite")
+def add_positive_zero(n: Node) -> Node | None:
+    """x + 0.0 is x for floats, except that -0.0 + 0.0 is 0.0."""
+    return beside(n, 0) if n.dtype.is_float else None
 
 
 @rule(Op.MUL)
@@ -86,9 +98,11 @@ def times_and_divided(n: Node) -> Node | None:
 
 @rule(Op.MOD)
 def remainder_twice(n: Node) -> Node | None:
-    """(x % y) % y is x % y."""
+    """(x % y) % y is x % y, for integers and bool."""
+    # A tiny negative float has the divisor itself, rounded, as its remainder.
     inner, divisor = n.src
-    return inner if inner.op is Op.MOD and inner.src[1] is divisor else None
+    repeated = inner.op is Op.MOD and inner.src[1] is divisor and not n.dtype.is_float
+    return inner if repeated else None
 
 
 @rule(Op.ADD)
@@ -160,9 +174,9 @@ def not_twice(n: Node) -> Node | None:
 
 @rule(Op.WHERE)
 def choice_of_truth(n: Node) -> Node | None:
-    """Where x choose True, else False: is x."""
-    chosen = n.dtype.kind == "bool" and holds(n.src[1], 1) and holds(n.src[2], 0)
-    return n.src[0] if chosen else None
+    """Where x choose True, else False: is x, for bool x."""
+    truths = n.dtype.kind == "bool" and n.src[0].dtype.kind == "bool"
+    return n.src[0] if truths and holds(n.src[1], 1) and holds(n.src[2], 0) else None
 
 
 @rule(Op.CMPLT)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from schedulog.facts.build import const
 from schedulog.facts.dtype import DType
@@ -35,11 +36,15 @@ def constant_operands(n: Node) -> Node | None:
     if any(s.op is not Op.CONST for s in n.src):
         return None
     if n.op is Op.WHERE:
-        return filled(n, n.src[1 if n.src[0].arg.value else 2].arg.value)
+        chosen = rounded(n.src[0].arg.value, n.src[0].dtype)
+        return filled(n, n.src[1 if chosen else 2].arg.value)
     dtype, values = n.src[-1].dtype, [s.arg.value for s in n.src]
     if n.op in COMPARISON:
         return filled(n, _COMPARED[n.op](*(rounded(v, dtype) for v in values)))
-    function = None if dtype.is_float else (_BOOLEAN if dtype.kind == "bool" else _INTEGER).get(n.op)
+    # The count of a shift may have another type than what it shifts.
+    if dtype.is_float or (dtype.kind == "bool") != (n.dtype.kind == "bool"):
+        return None
+    function = (_BOOLEAN if dtype.kind == "bool" else _INTEGER).get(n.op)
     return None if function is None else filled(n, function(*values))
 
 
@@ -59,8 +64,9 @@ def constant_cast(n: Node) -> Node | None:
     source = n.src[0]
     if source.op is not Op.CONST or (source.dtype.is_float and n.dtype.is_float):
         return None
-    value = source.arg.value
-    return filled(n, converted(rounded(value, source.dtype) if source.dtype.is_float else value, n.dtype))
+    if n.dtype.is_float:
+        return filled(n, _as_float(source.arg.value, source.dtype, n.dtype))
+    return filled(n, converted(rounded(source.arg.value, source.dtype), n.dtype))
 
 
 @rule(Op.CAST, "rounding")
@@ -73,27 +79,41 @@ def constant_float_cast(n: Node) -> Node | None:
 
 @rule(Op.BITCAST)
 def constant_bitcast(n: Node) -> Node | None:
-    """The bits of a constant as another type of its width are a constant."""
+    """The bits of a constant as another type of its width are a constant, unless they are a NaN."""
     source = n.src[0]
     if source.op is not Op.CONST or source.dtype.itemsize != n.dtype.itemsize:
         return None
-    stored = np.asarray(source.arg.value, np.float64 if source.dtype.is_float else None)
-    bits = stored.astype(source.dtype.to_numpy()).reshape(1)
+    bits = _stored(source.arg.value, source.dtype).reshape(1)
     if n.dtype.kind == "bool":
         return filled(n, bool(bits.view(np.uint8)[0]))
-    return filled(n, bits.view(n.dtype.to_numpy())[0].item())
+    value = bits.view(n.dtype.to_numpy())[0].item()
+    # A constant does not tell one NaN from another.
+    return None if math.isnan(value) else filled(n, value)
+
+
+def _stored(value: Value, dtype: DType) -> NDArray[Any]:
+    """A constant as memory holds it."""
+    with np.errstate(all="ignore"):
+        return np.asarray(value, np.float64 if dtype.is_float else None).astype(dtype.to_numpy())
+
+
+def _as_float(value: Value, source: DType, target: DType) -> float:
+    """An integer or bool as a cast to a float gives it: its double, if rounding twice does no harm."""
+    with np.errstate(all="ignore"):
+        once = float(_stored(value, source).astype(target.to_numpy()))
+    return float(value) if rounded(float(value), target) == once else once
 
 
 def rounded(value: Value, dtype: DType) -> Value:
     """The value of the dtype nearest to `value`: a constant of a float type is rounded where it is used."""
-    return float(dtype.to_numpy().type(value)) if dtype.is_float else value
+    return float(_stored(value, dtype)) if dtype.is_float else value
 
 
 def converted(value: Value, dtype: DType) -> Value:
-    """`value` as a cast gives it: truncated, with INT64_MIN for what no int64 (or uint64) holds."""
+    """`value` as a cast to bool or an integer gives it: truncated, with INT64_MIN for what no int64 (or uint64) holds."""
     if dtype.kind == "bool":
         return value != 0
-    if not dtype.is_integer or isinstance(value, int):
+    if isinstance(value, int):
         return value
     highest = 2.0**64 if dtype.name == "uint64" else 2.0**63
     return int(value) if -(2.0**63) <= value < highest else _INT64_MIN

@@ -11,8 +11,10 @@ from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 
 Preserves = Literal["values", "rounding", "finite"]
-"""What a rule leaves as it was: every value; values up to rounding; values up to rounding where nothing divides by zero,
-overflows, or is infinite or NaN."""
+"""What a rule leaves as it was: every value, bit for bit; values up to rounding; values up to rounding where nothing
+divides by zero, overflows, or is infinite or NaN, and the sign of a zero does not matter.
+
+Which of its NaNs arithmetic gives is nowhere said, so a rule about arithmetic may give another NaN."""
 
 Law = Callable[[Node], Node | None]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from schedulog.facts.build import alu, identity
 from schedulog.facts.dtype import float16, float32
 from schedulog.facts.node import ConstArg, Node, node
+from schedulog.facts.number import wrapped
 from schedulog.facts.ops import Op
-from schedulog.facts.simplify.constants import filled
+from schedulog.facts.simplify.constants import filled, rounded
 from schedulog.facts.simplify.rule import rule
 from schedulog.facts.view import ViewStack
 
@@ -33,7 +36,7 @@ def reduction_of_nothing(n: Node) -> Node | None:
     return filled(n, identity(n.arg.op, n.dtype)) if empty else None
 
 
-@rule(Op.REDUCE_AXIS, "rounding")
+@rule(Op.REDUCE_AXIS, "finite")
 def reduction_of_one_value(n: Node) -> Node | None:
     """n equal values have the sum n * x, the product x ** n and the maximum x."""
     source = n.src[0]
@@ -43,7 +46,16 @@ def reduction_of_one_value(n: Node) -> Node | None:
     one = _shrunk(source, n)
     if n.arg.op == "MAX":
         return one
+    if not _holds_count(n, count):
+        return None
     return alu(Op.MUL if n.arg.op == "ADD" else Op.POW, one, filled(n, count, one.dtype), label=n.label)
+
+
+def _holds_count(n: Node, count: int) -> bool:
+    """Whether the count is of use in the reduction's type: a factor may wrap, not an exponent, and no float overflow."""
+    if n.dtype.is_float:
+        return math.isfinite(rounded(count, n.dtype))
+    return n.arg.op == "ADD" or n.dtype.kind == "bool" or wrapped(count, n.dtype) == count
 
 
 def _equal_values(source: Node, axes: tuple[int, ...]) -> int | None:
@@ -87,12 +99,12 @@ def copy_in_place(n: Node) -> Node | None:
 
 @rule(Op.CAST)
 def cast_of_stored_image(n: Node) -> Node | None:
-    """A cast between image types of a view of a stored image is a view of it."""
+    """A cast between image types of one element type of a view of a stored image is a view of it."""
     look = n.src[0]
     if n.dtype.image is None or look.op is not Op.VIEW:
         return None
     stored = look.src[0]
-    if stored.op is not Op.CONTIGUOUS or stored.dtype.image is None:
+    if stored.op is not Op.CONTIGUOUS or stored.dtype.image is None or stored.dtype.bits != n.dtype.bits:
         return None
     return node(Op.VIEW, (stored,), look.arg, None, n.label)
 
