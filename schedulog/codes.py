@@ -76,6 +76,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL233": "a graph file of a later version",
         "SL235": "a recorded call that lacks something, or names what does not exist",
         "SL236": "a simplification that does not end",
+        "SL238": "a reduction that cannot be split so",
         "SL237": "an unknown simplification rule",
         # ONNX files.
         "SL240": "the onnx package is not installed",
@@ -185,6 +186,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL715": "a question that means several facts",
         "SL716": "a rule, relation or pack that does not exist",
         "SL717": "the package of the language server is not installed",
+        "SL718": "a question why not about a fact that holds",
         "SL720": "a picture that cannot be written",
         "SL730": "an argument of the wrong kind",
         "SL731": "a switch outside its range",
