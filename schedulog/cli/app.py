@@ -19,6 +19,7 @@ from schedulog.cli.run import run_command
 from schedulog.cli.sql import sql_command
 from schedulog.cli.test import test_command
 from schedulog.cli.why import why_command
+from schedulog.cli.whynot import whynot_command
 
 app = typer.Typer(
     name="schedulog",
@@ -49,6 +50,7 @@ def _options(
 app.command("run")(run_command)
 app.command("sql")(sql_command)
 app.command("why")(why_command)
+app.command("whynot")(whynot_command)
 app.command("graph")(graph_command)
 app.command("replay")(replay_command)
 app.command("check")(check_command)
