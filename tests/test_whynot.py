@@ -99,6 +99,17 @@ def test_a_comparison_shows_what_it_compares(decisions: Decisions) -> None:
     assert (failure.number, failure.filled, failure.reason) == (2, "2 + 1 > 3", "2 + 1 is 3")
 
 
+def test_a_function_shows_its_value() -> None:
+    graph = read_notation("x=load f32[4,8]; m=mul x x; v=permute m order=1,0; n=neg v; out n")
+    answer = whynot(classic().decide(graph), 'base_realize("m")')
+    (expanded,) = (miss for miss in answer.misses if miss.rule.id == "classic/expanded")
+    (failure,) = expanded.ways[0]
+    assert (failure.number, failure.text) == (4, "@shows_more(V, W) = 1")
+    assert re.fullmatch(r"@shows_more\(v\d+, v\d+\) is 0", failure.reason)
+    assert "drop condition 4 of classic/expanded#1" in [str(repair) for repair in answer.repairs]
+    assert str(answer).endswith("more")
+
+
 def test_an_equation_that_gives_another_value(decisions: Decisions) -> None:
     answer = whynot(decisions, "wide(n2, 4)")
     assert failing(answer) == {"mine/wide#1": [(2, 3)]}

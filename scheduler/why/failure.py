@@ -36,7 +36,6 @@ _SHOWN: Final = 3
 """So many facts are shown of those that stand against a condition."""
 _DEAR: Final = 2
 """What it costs to mend a condition that no single fact mends."""
-_REPAIRS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ def smallest_repairs(found: Iterable[tuple[Rule, tuple[Failure, ...], bool]]) ->
             changes = tuple(dict.fromkeys(change for failure in way for change in failure.changes))
             repairs[Repair("facts", " and ".join(changes), len(changes))] = None
     least = min((repair.size for repair in repairs), default=0)
-    return tuple(repair for repair in repairs if repair.size == least)[:_REPAIRS]
+    return tuple(repair for repair in repairs if repair.size == least)
 
 
 class Failures:

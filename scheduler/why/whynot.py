@@ -32,6 +32,8 @@ _SET: Final = 20
 """Steps that a set of conditions costs for putting it in an order."""
 _WAYS: Final = 3
 """So many largest sets are kept of one clause."""
+_REPAIRS: Final = 6
+"""So many repairs are written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,9 @@ class WhyNot:
         if len(self.misses) > limit:
             yield f"{len(self.misses) - limit} more: --limit {len(self.misses)}"
         if self.repairs:
-            yield "Smallest repairs: " + "; or ".join(str(repair) for repair in self.repairs)
+            more = len(self.repairs) - _REPAIRS
+            shown = "; or ".join(str(repair) for repair in self.repairs[:_REPAIRS])
+            yield f"Smallest repairs: {shown}{f'; and {more} more' if more > 0 else ''}"
 
     def _could(self) -> str:
         count = len(self.misses)
