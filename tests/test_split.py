@@ -31,7 +31,9 @@ def test_a_cut_that_is_none(cut: Cut) -> None:
     with pytest.raises(GraphError) as caught:
         split_reductions(graph_of([total]), {total: cut})
     assert caught.value.code == "SL238"
-    assert f"axis {cut.axis}" in caught.value.message and f"into {cut.parts} equal parts" in caught.value.message
+    assert (
+        f"axis {cut.axis}" in caught.value.message and f"into {cut.parts} equal parts" in caught.value.message
+    )
 
 
 def test_only_a_reduction_can_be_cut() -> None:
