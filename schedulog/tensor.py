@@ -318,16 +318,33 @@ class Tensor(Operators):
     def assign(self, value: Any) -> Tensor:
         """Overwrite the tensor's memory with `value` (cast and broadcast) when computed; the tensor itself.
 
-        An earlier assign to it that still waits is done first, so that no schedule holds two contents of one memory.
+        A tensor that is not computed yet gets memory of its own. An earlier assign to it that still waits is done first,
+        so that no schedule holds two contents of one memory. Raises GraphError SL228 for a part or another look of a
+        tensor in memory: writing to it would be lost on that tensor.
         """
         with PENDING.turn:
             refuse_file(self.node)
+            _refuse_part(self.node)
             self.realize()
             self.node = placed(
                 "assign", lambda label: build.assign(self.node, fitted(value, self.shape, self.node), label)
             )
             PENDING.add(self)
         return self
+
+
+def _refuse_part(n: Node) -> None:
+    """Slices and movements of memory are values of their own; memory is written through the tensor that holds it."""
+    memory = n.base
+    if n is memory or memory.op not in (Op.BUFFER, Op.ASSIGN):
+        return
+    if not (n.view.contiguous and n.size == memory.size):
+        raise GraphError(
+            "SL228",
+            f"assign to a part or another look of a tensor ({n.label or 'a view'})",
+            reason="what was sliced or moved is a value of its own, so the tensor would not see what is written",
+            help="write through the tensor: t[2:4] = value",
+        )
 
 
 def _kept(value: NDArray[Any], shape: Shape, device: str) -> Node:
