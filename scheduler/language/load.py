@@ -175,7 +175,8 @@ def _missing_packs(files: Sequence[ParsedFile]) -> Iterator[RuleError]:
         for wanted, place in parsed.requires:
             name = _pack_wanted(wanted)
             if name not in present:
-                help = nearest(name, pack_names()) or f"load it too: --pack {name}"
+                known = name in pack_names()
+                help = f"load it too: --rules {name}" if known else nearest(name, pack_names())
                 yield RuleError("SL108", f"the pack `{name}` is not loaded", where=place, help=help)
 
 
