@@ -23,6 +23,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,12 @@ from typing import Any
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import float32
+from schedulog.facts.extract import extract
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.ops import Op
 from schedulog.facts.record import read_record
 from schedulog.facts.simplify import simplify
+from schedulog.scheduler.engines.sqlite import CompiledProgram, compile_program
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.schedule import Scheduler
 
@@ -111,14 +114,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def machine() -> float:
-    """Seconds for a Python loop of ten million additions."""
-
-    def loop() -> None:
-        total = 0
-        for i in range(10_000_000):
-            total += i
-
-    return seconds(loop)
+    """Seconds for a Python loop of ten million additions, as a script runs it (its variables are global)."""
+    loop = compile("x = 0\nfor i in range(10_000_000): x += i", "loop", "exec")
+    return seconds(lambda: exec(loop, {}))  # noqa: S102
 
 
 def compare(record: Mapping[str, Any], scheduler: Scheduler, stage: str, repeat: int) -> dict[str, Any]:
@@ -156,22 +154,34 @@ def whole(record: Mapping[str, Any], scheduler: Scheduler, stage: str) -> Callab
 
 
 def growth(scheduler: Scheduler, repeat: int) -> list[dict[str, Any]]:
-    """Microseconds a node for a block of matmul, softmax and residual, repeated."""
-    rows = []
-    for times in (1, 4, 16, 64):
+    """A block of matmul, softmax and residual, repeated: all of scheduling, and the rules alone."""
+    rows, compiled = [], compile_program(load_program(["classic"]))
+    for times in (1, 4, 16, 64, 700, 7000):
         graph = repeated_block(times)
-        taken = statistics.median(
-            seconds(lambda: scheduler.schedule(scheduler.decide(simplify(graph).graph)))  # noqa: B023
-            for _ in range(repeat)
-        )
+        whole = [seconds(partial(scheduled, scheduler, graph)) for _ in range(repeat)]
+        rules = [rule_seconds(compiled, graph) for _ in range(repeat)]
+        nodes = len(graph.nodes)
         rows.append(
             {
                 "blocks": times,
-                "nodes": len(graph.nodes),
-                "us_per_node": round(1e6 * taken / len(graph.nodes), 1),
+                "nodes": nodes,
+                "us_per_node": round(1e6 * statistics.median(whole) / nodes, 1),
+                "rules_s": round(statistics.median(rules), 4),
             }
         )
     return rows
+
+
+def scheduled(scheduler: Scheduler, graph: Graph) -> object:
+    """All of scheduling: simplified, decided, in order."""
+    return scheduler.schedule(scheduler.decide(simplify(graph).graph))
+
+
+def rule_seconds(rules: CompiledProgram, graph: Graph) -> float:
+    """Seconds to load the facts into the engine and evaluate all rules."""
+    symbols = rules.symbols.fork()
+    facts = extract(graph, {}, symbols.intern)
+    return seconds(lambda: rules.evaluate(facts.rows, facts.looks.functions(), symbols))
 
 
 def repeated_block(times: int) -> Graph:
@@ -263,7 +273,8 @@ def show(found: Mapping[str, Any]) -> None:
         times = f"{row['schedulog_s']:9.4f}s {row['tinygrad_s']:9.4f}s {row['ratio']:6.3f}"
         print(f"{row['case'][:36]:36} {row['nodes']:6} {times}")
     for row in found["growth"]:
-        print(f"{row['blocks']:3} blocks {row['nodes']:6} nodes {row['us_per_node']:8.1f} us a node")
+        cost = f"{row['us_per_node']:8.1f} us a node, the rules alone {row['rules_s']:.4f} s"
+        print(f"{row['blocks']:5} blocks {row['nodes']:6} nodes {cost}")
 
 
 if __name__ == "__main__":
