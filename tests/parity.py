@@ -342,6 +342,8 @@ def _result_difference(
 
 def _bits_as_numbers(base: Node, array: NDArray[Any]) -> NDArray[Any]:
     """Bits of a float are compared as the float they are: one rounding is many integers apart."""
+    while base.op in (Op.CONTIGUOUS, Op.COPY, Op.VIEW):
+        base = base.src[0]
     if base.op is not Op.BITCAST or not base.src[0].dtype.is_float or base.dtype.is_float:
         return array
     return np.ascontiguousarray(array).view(base.src[0].dtype.to_numpy())
