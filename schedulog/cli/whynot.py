@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import PurePath
 from typing import Annotated, Any
 
 import typer
 
-from schedulog.cli.inputs import pairs
+from schedulog.cli.decided import decisions_of
 from schedulog.cli.output import print_json, working
 from schedulog.cli.run import AsJson, Options, Rules
-from schedulog.cli.source import Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
-from schedulog.cli.why import _decided, _saved
-from schedulog.graph_file import SUFFIXES
+from schedulog.cli.source import Constants, Dims, Shapes, bindings, tell_assumed
 from schedulog.scheduler.why.whynot import Miss, WhyNot, whynot
 
 
@@ -33,14 +29,8 @@ def whynot_command(
     as_json: AsJson = False,
 ) -> None:
     """Say why a fact does not hold: which rules could derive it, the conditions that fail, and the smallest repairs."""
-    given, options = bindings(dim, shape, const), pairs(set_ or (), "--set", int)
-    assumed: Mapping[str, int] = {}
     with working(f"asking {source}"):
-        if PurePath(source.partition("#")[0]).name.lower().endswith(SUFFIXES):
-            graph = read_graph_file(source, given)
-            decisions, assumed = _decided(graph, rules or ["classic"], options), graph.assumed
-        else:
-            decisions = _saved(source, run, given=bool(rules or given.given or options))
+        decisions, assumed = decisions_of(source, run, rules, bindings(dim, shape, const), set_)
         answer = whynot(decisions, fact)
     if as_json:
         print_json(_record(answer, limit) | {"assumed": dict(assumed)})
