@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schedulog.errors import UsageError
+from schedulog.scheduler.edit import conditions, is_rule
 from schedulog.scheduler.engines.engine import Limits
-from schedulog.scheduler.language.check_binding import check_binding
-from schedulog.scheduler.language.program import Aggregate, BodyItem, Program, Rule, RuleTest
-from schedulog.scheduler.language.rule_set import RuleSet
-from schedulog.scheduler.language.rule_text import format_item
+from schedulog.scheduler.language.program import Program, Rule, RuleTest
 from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_tests import Runner, Suite, read_cases
 
@@ -47,27 +45,11 @@ def mutants(program: Program, pack: str = "") -> Iterator[Mutant]:
             continue
         others = program.rules[:index] + program.rules[index + 1 :]
         yield Mutant(rule.name, rule, "", replace(program, rules=others))
-        for place, text, body in _shorter(rule.body):
+        for place, text, body in conditions(rule.body):
             shorter = replace(rule, body=body)
-            if body and _safe(shorter, program):
+            if body and is_rule(shorter, program):
                 changed = (*others[:index], shorter, *others[index:])
                 yield Mutant(f"{rule.name}:{place}", rule, text, replace(program, rules=changed))
-
-
-def _safe(rule: Rule, program: Program) -> bool:
-    """Whether something binds every variable."""
-    alone = RuleSet(program.relations, program.functions, frozenset(), (rule,), program.infos, frozenset())
-    return next(check_binding(alone), None) is None
-
-
-def _shorter(body: Sequence[BodyItem]) -> Iterator[tuple[str, str, tuple[BodyItem, ...]]]:
-    """A body without each of its conditions, those inside aggregates included."""
-    for i, item in enumerate(body):
-        yield str(i + 1), format_item(item), (*body[:i], *body[i + 1 :])
-        if isinstance(item, Aggregate) and len(item.body) > 1:
-            for j, inner in enumerate(item.body):
-                kept = replace(item, body=(*item.body[:j], *item.body[j + 1 :]))
-                yield f"{i + 1}.{j + 1}", format_item(inner), (*body[:i], kept, *body[i + 1 :])
 
 
 def judge(suite: Suite, pack: str = "") -> Iterator[Verdict]:

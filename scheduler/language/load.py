@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 from schedulog.errors import RuleError
 from schedulog.rules import pack_names, pack_texts
 from schedulog.scheduler.language.check import check
 from schedulog.scheduler.language.diagnostic import nearest, ordered, raise_all
-from schedulog.scheduler.language.program import Program, Rule, RuleInfo
+from schedulog.scheduler.language.meaning import program_sha
+from schedulog.scheduler.language.program import Program, RuleInfo
 from schedulog.scheduler.language.rule_set import RuleSet, merge
-from schedulog.scheduler.language.rule_text import format_atom, format_item
 from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
 
@@ -133,32 +132,13 @@ def _program(merged: RuleSet, dropped: frozenset[str], warnings: tuple[RuleError
     infos = {name: info for name, info in merged.infos.items() if name not in dropped}
     relations = dict(sorted(merged.relations.items()))
     functions = dict(sorted(merged.functions.items()))
-    sha = _sha(merged, rules, infos)
+    sha = program_sha(relations.values(), functions.values(), rules, infos)
     return Program(relations, functions, rules, dict(sorted(infos.items())), sha, warnings)
-
-
-def _sha(merged: RuleSet, rules: Sequence[Rule], infos: dict[str, RuleInfo]) -> str:
-    """A hash of what the rules mean: the order of rules and conditions, and comments, do not enter."""
-    lines = [f"rule {rule.id} {infos[rule.id].priority} {_canonical(rule)}" for rule in rules]
-    for relation in merged.relations.values():
-        columns = ",".join(column.type for column in relation.columns)
-        lines.append(f"decl {relation.name} {columns} {relation.key} {relation.is_input}")
-    for function in merged.functions.values():
-        columns = ",".join(column.type for column in function.arguments)
-        lines.append(f"function {function.name} {columns} {function.result}")
-    return sha256("\n".join(sorted(lines)).encode()).hexdigest()
-
-
-def _canonical(rule: Rule) -> str:
-    body = ", ".join(sorted(format_item(item) for item in rule.body))
-    return f"{format_atom(rule.head)} :- {body}"
 
 
 def _ids_to_drop(infos: dict[str, RuleInfo], disable: Collection[str]) -> frozenset[str]:
     """The ids that `disable` means. Raises RuleError SL119 when one is unknown."""
-    names = {alias: info.id for info in infos.values() for alias in info.alias} | {
-        name: name for name in infos
-    }
+    names = rule_names(infos)
     unknown = [
         RuleError("SL119", f"no rule has the id `{name}`", where="disable", help=nearest(name, names))
         for name in sorted(disable)
@@ -166,6 +146,12 @@ def _ids_to_drop(infos: dict[str, RuleInfo], disable: Collection[str]) -> frozen
     ]
     raise_all(unknown)
     return frozenset(names[name] for name in disable)
+
+
+def rule_names(infos: Mapping[str, RuleInfo]) -> dict[str, str]:
+    """The id that each id or alias means."""
+    names = {alias: info.id for info in infos.values() for alias in info.alias}
+    return names | {name: name for name in infos}
 
 
 def _missing_packs(files: Sequence[ParsedFile]) -> Iterator[RuleError]:

@@ -14,8 +14,8 @@ from functools import cache
 
 from schedulog.scheduler.compare import Cause, Change, DecisionChange
 from schedulog.scheduler.engines.engine import Row
+from schedulog.scheduler.language.meaning import meaning
 from schedulog.scheduler.language.program import Aggregate, Atom, Compare, Literal_, Program, Rule, Var
-from schedulog.scheduler.language.rule_text import format_atom, format_item
 from schedulog.scheduler.schedule import Decisions
 from schedulog.scheduler.why.match import Matcher, Rows, Values
 from schedulog.scheduler.why.spelling import Spelled, Speller, atom_text
@@ -50,7 +50,7 @@ class _Side:
         rows = Rows(model.rows)
         self.matcher = Matcher(self.program, model.symbols, model.functions, rows, rows)
         self.derived = {rule.head.relation for rule in self.program.rules}
-        self.bodies = {_meaning(rule) for rule in self.program.rules}
+        self.bodies = {meaning(rule) for rule in self.program.rules}
         self.ids = {rule.id for rule in self.program.rules}
         self.rows = cache(self._rows)
         self.atoms = cache(self._atoms)
@@ -84,10 +84,6 @@ class _Side:
             for i, term in enumerate(atom.terms)
             if not isinstance(term, Var) or term.name in values
         }
-
-
-def _meaning(rule: Rule) -> str:
-    return f"{format_atom(rule.head)} :- {', '.join(sorted(format_item(item) for item in rule.body))}"
 
 
 class _Search:
@@ -133,7 +129,7 @@ class _Search:
             self.note(_given(relation, spelled, lost), fact)
             return
         for rule in side.matcher.rules(relation):
-            kept = _meaning(rule) in other.bodies
+            kept = meaning(rule) in other.bodies
             for values in side.matcher.ways(rule, side.rows(relation)[spelled]):
                 if not kept:
                     self.note(_rule(rule, lost, other.program, other.ids), fact)
