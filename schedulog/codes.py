@@ -166,7 +166,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL609": "a query parameter without a value",
         "SL610": "a captured call of a later version",
         "SL611": "a captured call that is damaged",
-        "SL612": "a process that ended while it replayed calls",
+        "SL612": "a process that ended while it scheduled",
         "SL613": "a file in whose place no run is saved",
         # The command line, public functions, and questions.
         "SL700": "a command line that is not understood",
@@ -189,6 +189,9 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL717": "the package of the language server is not installed",
         "SL718": "a question why not about a fact that holds",
         "SL720": "a picture that cannot be written",
+        "SL724": "a part of the rules that does not exist",
+        "SL725": "a clause that is none without a condition",
+        "SL726": "a comparison that cannot be kept or continued",
         "SL730": "an argument of the wrong kind",
         "SL731": "a switch outside its range",
         "SL900": "a bug in schedulog",

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from schedulog.errors import DatabaseError, SchedulogError
+from schedulog.cli.pool import cores, in_processes, progress
+from schedulog.errors import SchedulogError
 from schedulog.scheduler.compare import Difference
 from schedulog.scheduler.record.capture import Captures
 from schedulog.scheduler.replay import Instead, Replay
@@ -56,57 +50,18 @@ class Failed:
 def replay_all(captures: Captures, job: Job, jobs: int | None) -> list[Result]:
     """Every call once, in their order. Raises DatabaseError: SL602 the file is gone, SL612 a process died."""
     numbers = captures.numbers
-    wanted = jobs or max(1, min(_cores(), len(numbers) // _WORTH))
-    with _progress(len(numbers)) as step:
-        results = []
-        for result in _in_turn(job, captures) if wanted == 1 else _at_once(job, captures, wanted):
-            results.append(result)
-            step()
-    return results
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _in_turn(job: Job, captures: Captures) -> Iterator[Result]:
-    replay = Replay(job.instead)
-    return (_result(captures, replay, number) for number in captures.numbers)
-
-
-def _at_once(job: Job, captures: Captures, jobs: int) -> Iterator[Result]:
-    # Spawned, not forked: a fork would take over whatever locks the threads of this process hold.
-    context = multiprocessing.get_context("spawn")
-    numbers, size = captures.numbers, max(1, min(8, len(captures.numbers) // (4 * jobs)))
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, context) as pool:
-        try:
-            with _interrupts_held():
-                starts = range(0, len(numbers), size)
-                parts = [pool.submit(_in_process, job, numbers[i : i + size]) for i in starts]
-            for part in parts:
-                yield from part.result()
-        except BrokenProcessPool as error:
-            raise DatabaseError("SL612", "a process ended while it scheduled", where=job.database, reason=str(error),
-                                help="--jobs 1 shows at which call, or needs less memory") from error  # fmt: skip
-        except BaseException:
-            # What is being scheduled there is of no use any more, and may take long. The pool then ends by itself.
-            for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
-            raise
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits while processes are started, and does not reach them: this process ends them."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    wanted = jobs or max(1, min(cores(), len(numbers) // _WORTH))
+    size = 1 if wanted == 1 else max(1, min(8, len(numbers) // (4 * wanted)))
+    parts = ((job, numbers[i : i + size]) for i in range(0, len(numbers), size))
+    results: list[Result] = []
+    # With one job the work is done here, where an earlier replay may have read the database as it was then.
+    _worker.cache_clear()
+    with progress(len(numbers)) as step:
+        for found in in_processes(_replayed, parts, wanted, job.database):
+            for result in found:
+                results.append(result)
+                step()
+    return sorted(results, key=lambda result: result.number)
 
 
 @cache
@@ -115,7 +70,8 @@ def _worker(job: Job) -> tuple[Captures, Replay]:
     return Captures(job.database), Replay(job.instead)
 
 
-def _in_process(job: Job, numbers: Sequence[int]) -> list[Result]:
+def _replayed(part: tuple[Job, Sequence[int]]) -> list[Result]:
+    job, numbers = part
     captures, replay = _worker(job)
     return [_result(captures, replay, number) for number in numbers]
 
@@ -129,22 +85,3 @@ def _result(captures: Captures, replay: Replay, number: int) -> Result:
         return Result(number, name, error=failed)
     except Exception as error:  # noqa: BLE001 (a bug that one graph meets is what a replay is to find)
         return Result(number, name, error=Failed("SL900", f"{type(error).__name__}: {error}"))
-
-
-@contextmanager
-def _progress(count: int) -> Iterator[Callable[[], None]]:
-    """A function to call after each step; shows a bar if people watch."""
-    if not (sys.stderr.isatty() and count > 1):
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns: Sequence[Any] = (
-        *Progress.get_default_columns()[:2],
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("scheduling", total=count)
-        yield lambda: bar.advance(task)
