@@ -112,6 +112,7 @@ def _facts(info: RuleInfo, clauses: Sequence[Rule], *, placed: bool) -> Iterator
     entries: Mapping[str, str] = {
         "kind": f"{info.kind}, {info.status}{where}",
         "why": f'"{info.why}"' if info.why else "",
+        "refusal": info.refusal,
         "preserves": info.preserves,
         "earlier ids": ", ".join(info.alias),
     }

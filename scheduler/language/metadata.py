@@ -13,6 +13,32 @@ from schedulog.scheduler.language.scan import Comment
 
 KINDS: Final = ("realize", "fuse", "forbid", "order", "check", "helper")
 STATUSES: Final = ("stable", "experimental")
+REFUSALS: Final = (
+    "is a graph output",
+    "different device",
+    "runs outside generated code",
+    "must run before",
+    "would make a cycle",
+    "something runs between",
+    "in-place unsafe",
+    "reads a mutated buffer at another index",
+    "different element count",
+    "broadcast",
+    "different offset",
+    "different loop order",
+    "unsafe padding",
+    "reduction",
+    "two large reductions",
+    "recompute",
+    "group too large",
+    "too many buffers",
+    "too far apart",
+    "raises peak memory",
+    "saving below threshold",
+    "measured slower",
+    "user forbade it",
+)
+"""Why a value is not computed inside the kernel that reads it, in a word that holds for every rule set."""
 KEYS: Final = (
     "id",
     "pack",
@@ -25,6 +51,7 @@ KEYS: Final = (
     "why",
     "alias",
     "refuse",
+    "refusal",
     "allow",
 )
 _FILE_KEYS: Final = frozenset({"pack", "requires"})
@@ -34,7 +61,7 @@ _VALUE: Final = re.compile(
     r'"((?:\\.|[^"\\])*)"|((?:(?!%!|[ \t]{2,}[A-Za-z_]+(?:[ \t]+[0-9]{1,4})?[ \t]*:).)*)'
 )
 _GAP: Final = re.compile(r"(?:[ \t]|%!)*")
-_ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*")
+RULE_ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +146,11 @@ def _check_entry(entry: Entry) -> RuleError | None:
         return _bad_value(entry, KINDS)
     if entry.key == "status" and entry.value not in STATUSES:
         return _bad_value(entry, STATUSES)
+    if entry.key == "refusal" and entry.value not in REFUSALS:
+        return _bad_value(entry, REFUSALS)
     if entry.key == "priority" and not re.fullmatch(r"-?[0-9]{1,9}", entry.value):
         return RuleError("SL118", f"priority `{entry.value}` is not an integer", where=entry.place)
-    if entry.key in ("id", "alias") and not _ID.fullmatch(entry.value):
+    if entry.key in ("id", "alias") and not RULE_ID.fullmatch(entry.value):
         hint = "small letters, digits and dashes: pack/rule-name"
         return RuleError("SL118", f"`{entry.value}` is not a rule id", where=entry.place, help=hint)
     if entry.key == "allow" and not re.fullmatch(r"SL15[0-9]", entry.value):
@@ -143,6 +172,7 @@ def _bad_value(entry: Entry, allowed: tuple[str, ...]) -> RuleError:
 def rule_info(header: Header, rule_id: str, pack: str) -> RuleInfo:
     """What a header tells about the rule `rule_id` of `pack`; keys with wrong values count as absent."""
     kind, status, priority = header.value("kind"), header.value("status"), header.value("priority")
+    refusal = header.value("refusal")
     return RuleInfo(
         id=rule_id,
         pack=pack,
@@ -158,6 +188,7 @@ def rule_info(header: Header, rule_id: str, pack: str) -> RuleInfo:
         refusals=tuple(
             (e.number, e.value) for e in header.entries if e.key == "refuse" and e.number is not None
         ),
+        refusal=refusal if refusal in REFUSALS else "",
     )
 
 

@@ -169,7 +169,8 @@ class RuleInfo:
     """The `%!` header of a rule: what people are told about it.
 
     `why` says the decision in words; `refusals` give, by condition (from 1), the words for its failing; `alias` holds
-    earlier ids of the rule; `preserves` names what the rule leaves unchanged; `allow` the codes of accepted warnings.
+    earlier ids of the rule; `preserves` names what the rule leaves unchanged; `allow` the codes of accepted warnings;
+    `refusal` the word of `metadata.REFUSALS` for what the rule keeps from being fused, "" where none is given.
     """
 
     id: str
@@ -185,6 +186,7 @@ class RuleInfo:
     alias: tuple[str, ...] = ()
     refusals: tuple[tuple[int, str], ...] = ()
     allow: tuple[str, ...] = ()
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

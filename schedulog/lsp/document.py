@@ -16,7 +16,7 @@ from schedulog.lsp.files import shown_name, together
 from schedulog.scheduler.language.check_names import atoms
 from schedulog.scheduler.language.describe import declaration
 from schedulog.scheduler.language.load import examine_files
-from schedulog.scheduler.language.metadata import KEYS, KINDS, STATUSES
+from schedulog.scheduler.language.metadata import KEYS, KINDS, REFUSALS, STATUSES
 from schedulog.scheduler.language.program import Function, Program, Relation, RuleInfo
 from schedulog.scheduler.language.scan import DIRECTIVES
 from schedulog.scheduler.lint.lint import lint
@@ -34,7 +34,7 @@ _SENTENCES: Final = {
     "#min": "The least; of none the condition is false.",
     "#max": "The greatest; of none the condition is false.",
 }
-_HEADER_VALUES: Final = {"kind": KINDS, "status": STATUSES}
+_HEADER_VALUES: Final = {"kind": KINDS, "status": STATUSES, "refusal": REFUSALS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Document:
     def completions(self, line: int, column: int) -> list[Proposal]:
         """What may be written at a position."""
         before = self.lines[line][:column] if line < len(self.lines) else ""
-        header = re.match(r"\s*%!.*?(?:(\w+)\s*:\s*)?\w*$", before)
+        header = re.match(r"\s*%!.*?(?:(\w+)\s*:\s*)?(?:[\w-]+ )*\w*$", before)
         if header is not None:
             values = _HEADER_VALUES.get(header[1] or "", () if header[1] else KEYS)
             return [Proposal(value, "value" if header[1] else "key", "", "") for value in values]
