@@ -15,7 +15,7 @@ from schedulog.rules import pack_names, pack_test_texts
 from schedulog.scheduler.engines.engine import Limits, Row
 from schedulog.scheduler.language.diagnostic import raise_all
 from schedulog.scheduler.language.load import load_program
-from schedulog.scheduler.language.program import Program, RuleTest
+from schedulog.scheduler.language.program import Program, Rule, RuleTest
 from schedulog.scheduler.rule_snapshots import baseline, check_titles, read_snapshots
 from schedulog.scheduler.rule_test import Assertion, Case, Computes, Pattern, Snapshot
 from schedulog.scheduler.rule_test_check import Execute, Outcome, same_decisions
@@ -33,6 +33,14 @@ class Suite:
     program: Program
     tests: tuple[RuleTest, ...]
     folder: Path
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that the tests are about: of a pack its own, of files those that no built-in pack brings."""
+        built_in, infos = pack_names(), self.program.infos
+        if self.name in built_in:
+            return tuple(rule for rule in self.program.rules if infos[rule.id].pack == self.name)
+        return tuple(rule for rule in self.program.rules if infos[rule.id].pack not in built_in)
 
 
 @dataclass(frozen=True, slots=True)

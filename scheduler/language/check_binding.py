@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.language.check_types import variable_types
-from schedulog.scheduler.language.program import Aggregate, BodyItem, Compare, Expr, Literal_, Rule, Var
+from schedulog.scheduler.language.program import Aggregate, Atom, BodyItem, Compare, Expr, Literal_, Rule, Var
 from schedulog.scheduler.language.rule_set import RuleSet
 from schedulog.scheduler.language.variables import inner_variables, outer_variables, part_variables, variables
 
@@ -60,20 +60,33 @@ def _all_bound(expr: Expr, bound: set[str]) -> bool:
 
 
 def _check_rule(rule: Rule, rules: RuleSet) -> Iterator[RuleError]:
+    for variable, user in unbound(rule):
+        yield _unbound(variable, user, rule, rules)
+
+
+def unbound(rule: Rule, body: Sequence[BodyItem] | None = None) -> Iterator[tuple[Var, str]]:
+    """The variables that nothing binds, each once, with who needs it: the head, `not`, a comparison, an aggregate.
+
+    A variable counts as bound once it was told. `body` is what is left of the rule's body, if that is not all of it:
+    a variable that stands outside braces in the rule is never taken for one that is local to an aggregate.
+    """
     outside = {v.name for item in rule.body for v in outer_variables(item)}
     outside |= {v.name for term in rule.head.terms for v in variables(term)}
-    bound = bound_names(rule.body)
-    while needed := [need for need in _needed(rule, outside, bound) if not need[0].anonymous]:
+    body = rule.body if body is None else body
+    bound = bound_names(body)
+    while needed := [need for need in _needed(rule.head, body, outside, bound) if not need[0].anonymous]:
         # What only waits for another variable is no mistake of its own, so the one waited for is told first.
-        computed = {name for item in rule.body for name in _computed_at_best(item)}
+        computed = {name for item in body for name in _computed_at_best(item)}
         variable, user = next((need for need in needed if need[0].name not in computed), needed[0])
-        yield _unbound(variable, user, rule, rules)
-        bound = bound_names(rule.body, bound | {variable.name})
+        yield variable, user
+        bound = bound_names(body, bound | {variable.name})
 
 
-def _needed(rule: Rule, outside: set[str], bound: set[str]) -> Iterator[tuple[Var, str]]:
+def _needed(
+    head: Atom, body: Sequence[BodyItem], outside: set[str], bound: set[str]
+) -> Iterator[tuple[Var, str]]:
     """The variables without a value where one is needed, with who needs it."""
-    for item in rule.body:
+    for item in body:
         if isinstance(item, Aggregate):
             inside = bound_names(item.body, bound)
             group = [v for v in inner_variables(item) if v.name in outside and v.name not in bound]
@@ -81,9 +94,9 @@ def _needed(rule: Rule, outside: set[str], bound: set[str]) -> Iterator[tuple[Va
             yield from ((v, user) for v, user in _unbound_in(item.body, inside) if v.name not in outside)
             first = (v for term in item.terms for v in variables(term))
             yield from ((v, "braces") for v in first if v.name not in inside and v.name not in outside)
-    yield from _unbound_in(rule.body, bound)
-    head = (v for term in rule.head.terms for v in variables(term))
-    yield from ((v, "head") for v in head if v.name not in bound and not v.anonymous)
+    yield from _unbound_in(body, bound)
+    wanted = (v for term in head.terms for v in variables(term))
+    yield from ((v, "head") for v in wanted if v.name not in bound and not v.anonymous)
 
 
 def _unbound_in(body: Iterable[BodyItem], bound: set[str]) -> Iterator[tuple[Var, str]]:
