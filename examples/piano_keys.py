@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from schedulog import Run, load, schedule
-from schedulog.cli.output import print_table, size_text
+from schedulog.cli.output import print_table
 from schedulog.runtimes import default_device, default_note
 from schedulog.scheduler.record.queries import ask, named_queries
+from schedulog.scheduler.units import size_text
 
 TONES = {261.63: 39, 440.0: 48, 880.0: 60}
 """Frequency in Hz -> piano key, counted from 0 at A0."""

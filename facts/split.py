@@ -26,12 +26,20 @@ def split_reductions(graph: Graph, cuts: Mapping[Node, Cut]) -> Graph:
 
     Raises GraphError SL238 for a cut that is no equal cut of a reduced axis of known size.
     """
+    return replace(graph, sink=split_nodes(graph, cuts)[graph.sink])
+
+
+def split_nodes(graph: Graph, cuts: Mapping[Node, Cut]) -> dict[Node, Node]:
+    """What each node is once `cuts` are done; a reduction that is cut becomes a look at its second step.
+
+    Raises GraphError SL238 as `split_reductions`.
+    """
     made: dict[Node, Node] = {}
     for n in topological((graph.sink,)):
         src = tuple(made[s] for s in n.src)
         fresh = n if src == n.src else _remade(n, src)
         made[n] = _split(fresh, cuts[n]) if n in cuts else fresh
-    return replace(graph, sink=made[graph.sink])
+    return made
 
 
 def _remade(n: Node, src: tuple[Node, ...]) -> Node:

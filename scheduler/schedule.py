@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from schedulog.errors import UsageError
 from schedulog.facts.extract import Facts, Intern, Row, extract
 from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node
 from schedulog.facts.split import Cut, split_reductions
 from schedulog.scheduler.assemble import assemble
 from schedulog.scheduler.derived import Derived, read_decisions
@@ -57,6 +58,12 @@ Edit = Callable[[Mapping[str, list[Row]], Intern], Mapping[str, list[Row]]]
 """Changes the rows of a graph before the rules see them; strings become numbers by the second argument."""
 
 
+def cuts_of(decisions: Decisions) -> dict[Node, Cut]:
+    """The reductions that the rules want done in two steps."""
+    nodes = decisions.graph.nodes
+    return {nodes[r]: Cut(axis, parts) for r, axis, parts in decisions.model.rows("split")}
+
+
 class Scheduler:
     """A rule set on an engine, ready for any number of graphs and threads.
 
@@ -79,7 +86,7 @@ class Scheduler:
         SL730 and SL731 for options.
         """
         first = self._decide(graph, options or {}, edit)
-        cuts = {graph.nodes[r]: Cut(axis, parts) for r, axis, parts in first.model.rows("split")}
+        cuts = cuts_of(first)
         if not cuts:
             return first
         return replace(self._decide(split_reductions(graph, cuts), options or {}, None), before=first)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.facts.buffer import Buffer
+from schedulog.facts.device_name import is_file
+from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.runtimes import computes, devices
 from schedulog.runtimes.evaluate import reference, reference_memory
@@ -40,41 +45,89 @@ def differences(schedule: Schedule) -> dict[str, str]:
 
 def difference(schedule: Schedule, device: str, seed: int = 0) -> str:
     """What differs on one device, for contents drawn with `seed`; "" for nothing. The graph's own arrays stay as they are."""
-    graph = schedule.graph
+    inputs = drawn(schedule.graph, seed)
+    wanted = reference_values(schedule.graph, inputs)
+    return first_difference(schedule.graph, executed(schedule, device, inputs), wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What an execution left: the outputs by name, and the contents of the graph's own memory. Files are not looked at."""
+
+    outputs: Mapping[str, Array]
+    memory: Mapping[Buffer, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How far two arrays are apart: in units in the last place and relative to the largest element, for floats.
+
+    `wrong` says what is further apart than rounding explains, "" for nothing: integers are equal, NaN and infinities alike.
+    """
+
+    ulp: int = 0
+    relative: float = 0.0
+    wrong: str = ""
+
+
+def drawn(graph: Graph, seed: int) -> dict[str, Array]:
+    """Contents for the inputs of a graph."""
     generator = np.random.default_rng(seed)
     shapes = graph.input_shapes
-    inputs = {
+    return {
         name: contents(memory, generator).reshape(shapes.get(name, (memory.size,)))
         for name, memory in graph.inputs.items()
     }
-    wanted = reference(graph, inputs)
-    wanted_memory = reference_memory(graph, inputs)
+
+
+def reference_values(graph: Graph, inputs: Mapping[str, Array]) -> Values:
+    """What the graph means, without any schedule. Raises what `reference` raises."""
+    memory = reference_memory(graph, inputs)
+    return Values(reference(graph, inputs), {b: a for b, a in memory.items() if not is_file(b.device)})
+
+
+def executed(schedule: Schedule, device: str, inputs: Mapping[str, Array]) -> Values:
+    """What a schedule gives on a device; the graph's own arrays are as before then. Raises DeviceError, CodegenError."""
+    graph = schedule.graph
+    program = load_schedule(schedule, device)
     kept = {memory: memory.array.copy() for memory in graph.buffers if memory.array is not None}
-    arrays = allocate(schedule, inputs)
-    load_schedule(schedule, device).run(arrays, schedule.variables)
     try:
-        return _first_difference(schedule, arrays, wanted, wanted_memory)
+        arrays = allocate(schedule, inputs, device)
+        program.run(arrays, schedule.variables)
+        held = dict(zip(schedule.buffers, arrays, strict=True))
+        memory = {b: held[b].copy() for b in graph.buffers if not is_file(b.device)}
+        return Values(fetch(schedule, arrays), memory)
     finally:
-        for memory, array in kept.items():
-            assert memory.array is not None
-            memory.array[:] = array
+        for buffer, array in kept.items():
+            assert buffer.array is not None
+            buffer.array[:] = array
 
 
-def _first_difference(
-    schedule: Schedule,
-    arrays: list[Array],
-    wanted: Mapping[str, Array],
-    wanted_memory: Mapping[Buffer, Array],
-) -> str:
-    found = fetch(schedule, arrays)
-    for name, source in zip(schedule.graph.outputs, schedule.graph.sink.src, strict=True):
-        # A requested look at memory shows what the call leaves there; it is compared as memory.
-        if source.base.op is not Op.BUFFER and (problem := _compared(found[name], wanted[name])):
-            return f"{name} is {problem}"
-    for memory, array in zip(schedule.buffers, arrays, strict=True):
-        if memory in wanted_memory and (problem := _compared(array, wanted_memory[memory])):
-            return f"memory {memory.name} is {problem}"
-    return ""
+def first_difference(graph: Graph, found: Values, wanted: Values) -> str:
+    """The first output or memory that is wrong, "" if none is."""
+    return next((f"{name} is {d.wrong}" for name, d in distances(graph, found, wanted) if d.wrong), "")
+
+
+def distances(graph: Graph, found: Values, wanted: Values) -> Iterator[tuple[str, Distance]]:
+    """How far outputs and memory of two executions are apart, by their names.
+
+    A requested look at memory shows what the call leaves there; it is compared as memory.
+    """
+    for name, source in zip(graph.outputs, graph.sink.src, strict=True):
+        if source.base.op is not Op.BUFFER:
+            pair = (bits_as_numbers(source.base, values.outputs[name]) for values in (found, wanted))
+            yield name, distance(*pair)
+    for memory, array in wanted.memory.items():
+        yield f"memory {memory.name}", distance(found.memory[memory], array)
+
+
+def bits_as_numbers(base: Node, array: Array) -> Array:
+    """Bits of a float are compared as the float they are: one rounding is many integers apart."""
+    while base.op in (Op.CONTIGUOUS, Op.COPY, Op.VIEW):
+        base = base.src[0]
+    if base.op is not Op.BITCAST or not base.src[0].dtype.is_float or base.dtype.is_float:
+        return array
+    return np.ascontiguousarray(array).view(base.src[0].dtype.to_numpy())
 
 
 def contents(memory: Buffer, generator: np.random.Generator) -> Array:
@@ -85,18 +138,33 @@ def contents(memory: Buffer, generator: np.random.Generator) -> Array:
     return generator.integers(0, 2 if memory.dtype.kind == "bool" else 50, memory.size).astype(dtype)
 
 
-def _compared(found: Array, wanted: Array) -> str:
-    """What is wrong with `found`, "" for nothing: integers are equal, floats close, NaN and infinities alike."""
+def distance(found: Array, wanted: Array) -> Distance:
+    """How far an array is from what it should be; floats may differ as another order of a sum may move them."""
     if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
-        return f"{found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
+        return Distance(wrong=f"{found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}")
     tolerance = _TOLERANCE.get(wanted.dtype.name, 0.0)
     one, other = (array.astype(np.float64 if tolerance else array.dtype).ravel() for array in (found, wanted))
-    scale = float(np.abs(other[np.isfinite(other)]).max(initial=0.0)) if tolerance else 0.0
-    wrong = (
-        ~np.isclose(one, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
-        if tolerance
-        else one != other
-    )
+    if not tolerance:
+        return Distance(wrong=_first(one != other, one, other))
+    finite = np.isfinite(one) & np.isfinite(other)
+    gap = np.abs(one[finite] - other[finite])
+    scale = float(np.abs(other[np.isfinite(other)]).max(initial=0.0))
+    wrong = ~np.isclose(one, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+    steps = gap / _steps(np.maximum(np.abs(one[finite]), np.abs(other[finite])), wanted.dtype)
+    widest = float(gap.max(initial=0.0))
+    relative = widest / scale if scale else float(bool(widest))
+    return Distance(int(min(steps.max(initial=0.0), 1e18)), relative, _first(wrong, one, other))
+
+
+def _steps(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """The distance from each value to the next one that a type of floats has."""
+    info = ml_dtypes.finfo(dtype)
+    exponents = np.maximum(np.frexp(values)[1] - 1, info.minexp)
+    steps: NDArray[np.float64] = np.ldexp(1.0, exponents - info.nmant)
+    return steps
+
+
+def _first(wrong: NDArray[np.bool_], one: Array, other: Array) -> str:
     if not wrong.any():
         return ""
     at = int(np.argmax(wrong))

@@ -33,7 +33,6 @@ from schedulog.facts.buffer import Buffer
 from schedulog.facts.build import view
 from schedulog.facts.device_name import is_file
 from schedulog.facts.graph import Graph
-from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.facts.record import Recorded, read_record
 from schedulog.facts.view import ViewStack
@@ -44,6 +43,7 @@ from schedulog.runtimes.memory import allocate, fetch
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.schedule import Decisions, Scheduler
+from schedulog.verify import bits_as_numbers
 
 DECISIONS = ("base_realizes", "realizes", "owners", "kernels", "loads", "metadata", "order", "errors")
 COMPARISONS = (*DECISIONS, "simplified", "results")
@@ -326,7 +326,7 @@ def _result_difference(
         requested = scheduled.graph.sink.src[scheduled.graph.outputs.index(name)]
         if requested.base.op is Op.BUFFER:
             continue  # a plain view follows its memory, which is compared below
-        ours, value = _bits_as_numbers(requested.base, found[name]), _bits_as_numbers(requested.base, value)
+        ours, value = bits_as_numbers(requested.base, found[name]), bits_as_numbers(requested.base, value)
         if not close(ours, value) and not near(name, ours, value):
             return f"{name} differs: {_worst(found[name], value)}"
     for buffer, held in zip(scheduled.buffers, memory, strict=True):
@@ -338,15 +338,6 @@ def _result_difference(
         if not close(array, wanted_memory[buffer]):
             return f"memory {buffer.name} differs: {_worst(array, wanted_memory[buffer])}"
     return ""
-
-
-def _bits_as_numbers(base: Node, array: NDArray[Any]) -> NDArray[Any]:
-    """Bits of a float are compared as the float they are: one rounding is many integers apart."""
-    while base.op in (Op.CONTIGUOUS, Op.COPY, Op.VIEW):
-        base = base.src[0]
-    if base.op is not Op.BITCAST or not base.src[0].dtype.is_float or base.dtype.is_float:
-        return array
-    return np.ascontiguousarray(array).view(base.src[0].dtype.to_numpy())
 
 
 def close(found: NDArray[Any], wanted: NDArray[Any]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from schedulog.errors import SchedulogError
 from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node
 from schedulog.scheduler.compare import Decision, Failure, KernelOutcome, Outcome
 from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.kernels import Kernel, Schedule
@@ -43,18 +44,18 @@ def attempt(scheduler: Scheduler, graph: Graph, options: Mapping[str, int]) -> A
         return Attempt(decisions, None, error)
 
 
-def outcome_of(made: Attempt) -> Outcome:
-    """What a scheduling gave, as plain data."""
+def outcome_of(made: Attempt, names: Sequence[str] = ()) -> Outcome:
+    """What a scheduling gave, as plain data. `names` are those of the nodes, by position, if not n0, n1, ..."""
     error, schedule = made.error, made.schedule
     return Outcome(
-        () if made.decisions is None else tuple(_decisions(made.decisions)),
-        () if schedule is None else tuple(_kernel(k, schedule.graph) for k in schedule.kernels),
+        () if made.decisions is None else tuple(_decisions(made.decisions, names)),
+        () if schedule is None else tuple(_kernel(k, schedule.graph, names) for k in schedule.kernels),
         None if error is None else Failure(error.code, error.message),
     )
 
 
-def _decisions(decisions: Decisions) -> list[Decision]:
-    model, speller = decisions.model, Speller(decisions)
+def _decisions(decisions: Decisions, names: Sequence[str]) -> list[Decision]:
+    model, speller = decisions.model, Speller(decisions, names)
     rules: dict[tuple[str, Row], list[str]] = {}
     heads = {
         rule.name: (rule.head.relation, model.program.infos[rule.id].kind) for rule in model.program.rules
@@ -66,16 +67,19 @@ def _decisions(decisions: Decisions) -> list[Decision]:
             rules.setdefault((relation, row), []).append(rule)
             kinds.setdefault((relation, row), kind)
     return [
-        Decision(speller.atom(*at), kinds[at], tuple(names))
-        for at, names in sorted(rules.items(), key=lambda item: item[0])
+        Decision(speller.atom(*at), kinds[at], tuple(found))
+        for at, found in sorted(rules.items(), key=lambda item: item[0])
     ]
 
 
-def _kernel(kernel: Kernel, graph: Graph) -> KernelOutcome:
+def _kernel(kernel: Kernel, graph: Graph, names: Sequence[str]) -> KernelOutcome:
+    def label(n: Node) -> str:
+        return names[graph.position[n]] if names else graph.label(n)
+
     return KernelOutcome(
-        graph.label(kernel.output),
-        tuple(graph.label(n) for n in kernel.members),
-        tuple(graph.label(n) for n in kernel.reads),
+        label(kernel.output),
+        tuple(map(label, kernel.members)),
+        tuple(map(label, kernel.reads)),
         kernel.bytes_read,
         kernel.bytes_written,
         kernel.rules,

@@ -9,7 +9,7 @@ reaches. Cycles do no harm, as sources are followed forwards.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from schedulog.scheduler.compare import Cause, Change, DecisionChange
@@ -26,27 +26,40 @@ _ENOUGH = 200_000
 """After so many changed atoms the search ends; those that were not followed back by then stay without a cause."""
 
 
+Names = tuple[Sequence[str], Sequence[str]]
+"""What the nodes of both graphs are called, by position; nothing for n0, n1, ..."""
+
+
 def causes_of(
-    before: Decisions, after: Decisions, changes: Iterable[DecisionChange]
+    before: Decisions, after: Decisions, changes: Iterable[DecisionChange], names: Names = ((), ())
 ) -> dict[str, tuple[Cause, ...]]:
-    """The causes of each changed atom. Both decisions are about one graph.
+    """The causes of each changed atom. Both decisions are about one graph, or `names` makes them comparable.
 
     An atom that has none is absent: its derivation differs in nothing that the rules can see.
     """
-    search = _Search(_Side(before), _Side(after))
+    search = _Search(_Side(before, names[0]), _Side(after, names[1]))
     wanted = {change.atom: search.found(change) for change in changes}
     search.walk(fact for fact in wanted.values() if fact is not None)
     causes = search.reached()
     return {atom: tuple(sorted(causes[f])) for atom, f in wanted.items() if f is not None and f in causes}
 
 
+def edits_of(before: Program, after: Program) -> tuple[Cause, ...]:
+    """The clauses that only one of two programs has."""
+    bodies = [{meaning(rule) for rule in program.rules} for program in (before, after)]
+    ids = [{rule.id for rule in program.rules} for program in (before, after)]
+    gone = [_rule(r, True, after, ids[1]) for r in before.rules if meaning(r) not in bodies[1]]
+    come = [_rule(r, False, before, ids[0]) for r in after.rules if meaning(r) not in bodies[0]]
+    return tuple(sorted({*gone, *come}))
+
+
 class _Side:
     """One of the two models, with its rows by how they are spelled."""
 
-    def __init__(self, decisions: Decisions) -> None:
+    def __init__(self, decisions: Decisions, names: Sequence[str]) -> None:
         self.model = model = decisions.model
         self.program = model.program
-        self.speller = Speller(decisions)
+        self.speller = Speller(decisions, names)
         rows = Rows(model.rows)
         self.matcher = Matcher(self.program, model.symbols, model.functions, rows, rows)
         self.derived = {rule.head.relation for rule in self.program.rules}

@@ -48,15 +48,6 @@ def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace("\n", " ")
 
 
-def size_text(nbytes: int) -> str:
-    """Bytes in the unit people read: 512 B, 3.1 kB, 4.7 MB."""
-    value, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
-    while value >= 1000 and len(units) > 1:
-        value /= 1000
-        units.pop(0)
-    return f"{nbytes} B" if units[0] == "B" else f"{value:.1f} {units[0]}"
-
-
 @contextmanager
 def working(text: str) -> Iterator[None]:
     """Show `text` while a long step runs, if people watch."""

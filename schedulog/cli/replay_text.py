@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import typer
 
-from schedulog.cli.output import size_text
 from schedulog.cli.replay_pool import Failed, Result
-from schedulog.scheduler.compare import Cause, DecisionChange, Difference, KernelOutcome
-
-_SHOWN: Final = 5
-"""Decisions, kernels and members that one line shows."""
+from schedulog.scheduler.compare import Difference, KernelOutcome
+from schedulog.scheduler.compare_text import SHOWN, decision_lines, failure_lines, order_lines, some
+from schedulog.scheduler.units import size_text
 
 
 def changed(result: Result) -> bool:
@@ -58,20 +56,18 @@ def _lines(result: Result) -> list[str]:
     if difference is None:
         assert result.error is not None
         return _error(result.error)
-    return [*_failure(difference), *_sizes(difference), *_kernels(difference), *_decisions(difference)]
+    return [
+        *failure_lines(difference),
+        *_sizes(difference),
+        *_kernels(difference),
+        *decision_lines(difference),
+    ]
 
 
 def _error(error: Failed) -> list[str]:
     lines = [f"error[{error.code}] {error.message}"]
     parts = (("at", error.where), ("why:", error.reason), ("help:", error.help))
     return lines + [f"  {name} {text}" for name, text in parts if text]
-
-
-def _failure(difference: Difference) -> list[str]:
-    if not difference.failure_differs:
-        return []
-    old, new = ("-" if f is None else f"error[{f.code}] {f.message}" for f in _failures(difference))
-    return [f"error    {old} -> {new}", f"         because of {_causes(difference.causes)}"]
 
 
 def _failures(difference: Difference) -> tuple[Any, Any]:
@@ -88,49 +84,21 @@ def _sizes(difference: Difference) -> list[str]:
         ("written", size_text(before.bytes_written), size_text(after.bytes_written)),
     )
     lines = [f"{name:<8} {old} -> {new}" for name, old, new in pairs_ if old != new]
-    if difference.order is not None:
-        # Up to the first kernel that differs, both are the same.
-        steps = zip(*difference.order, strict=True)
-        alike = next(i for i, (old, new) in enumerate(steps) if old != new)
-        lines.append(f"order    {' -> '.join(_some(order[alike:]) for order in difference.order)}")
-    return lines
+    return lines + order_lines(difference)
 
 
 def _kernels(difference: Difference) -> list[str]:
     lines = []
-    for change in difference.kernels[:_SHOWN]:
+    for change in difference.kernels[:SHOWN]:
         sign = "+" if change.before is None else "-" if change.after is None else "~"
         sides = [_members(k) for k in (change.before, change.after) if k is not None]
         lines.append(f"{sign} kernel {change.output} {' -> '.join(dict.fromkeys(sides))}")
-    more = len(difference.kernels) - _SHOWN
+    more = len(difference.kernels) - SHOWN
     return lines + ([f"  {more} more kernel{'s' * (more > 1)}"] if more > 0 else [])
 
 
 def _members(kernel: KernelOutcome) -> str:
-    return "aside" if kernel.aside else "{" + _some(kernel.members, " ") + "}"
-
-
-def _some(words: Sequence[str], between: str = ", ") -> str:
-    more = f"{between}and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return between.join(words[:_SHOWN]) + more
-
-
-def _decisions(difference: Difference) -> list[str]:
-    """The changed decisions, under what caused them."""
-    groups: dict[tuple[Cause, ...], list[DecisionChange]] = {}
-    for change in difference.decisions:
-        groups.setdefault(change.causes, []).append(change)
-    lines = []
-    for causes, changes in groups.items():
-        lines.append(f"because of {_causes(causes)}")
-        for sign, kind in (("-", "removed"), ("+", "added")):
-            atoms = [change.atom for change in changes if change.change == kind]
-            lines += [f"  {sign} {_some(atoms)}"] if atoms else []
-    return lines
-
-
-def _causes(causes: Sequence[Cause]) -> str:
-    return _some([str(cause) for cause in causes])
+    return "aside" if kernel.aside else "{" + some(kernel.members, " ") + "}"
 
 
 def replay_record(results: Sequence[Result]) -> dict[str, Any]:

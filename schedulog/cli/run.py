@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from schedulog.cli.inputs import check_given, check_options, pairs, random_inputs, read_array
-from schedulog.cli.output import print_json, print_table, size_text, working
+from schedulog.cli.output import print_json, print_table, working
 from schedulog.cli.source import Bindings, Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
 from schedulog.errors import SchedulogError
+from schedulog.scheduler.units import size_text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,237 @@
+"""One graph scheduled by two rule sets: what each costs, what differs, and which edit of the rules is responsible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from schedulog.facts.graph import Graph
+from schedulog.facts.node import Node
+from schedulog.scheduler.compare import Cause, DecisionChange, Difference, KernelOutcome, compare
+from schedulog.scheduler.kernels import Schedule
+from schedulog.scheduler.measure import Measures, computed_in, measure, work
+from schedulog.scheduler.record.outcome import Attempt, attempt, outcome_of
+from schedulog.scheduler.replay import UNTRACED
+from schedulog.scheduler.schedule import Decisions, Scheduler
+from schedulog.scheduler.why.cause import Names, causes_of, edits_of
+from schedulog.scheduler.why.spelling import Speller, given_names
+
+Group = tuple[str, ...]
+"""The operations of a kernel, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule set that is ready, and the switches it is asked with."""
+
+    scheduler: Scheduler
+    options: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouped:
+    """Kernels that only one side has, together with those of the other side that hold the same operations."""
+
+    before: tuple[Group, ...]
+    after: tuple[Group, ...]
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """An operation that more than one kernel computes, on either side: in how many."""
+
+    node: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What two rule sets make of a graph. A side whose scheduling ends with an error has no measures.
+
+    Nodes are called what they are called in the graph given, also where a side splits reductions (see `given_names`).
+    """
+
+    name: str
+    nodes: int
+    difference: Difference
+    before: Measures | None
+    after: Measures | None
+    regrouped: tuple[Regrouped, ...] = ()
+    repeated: tuple[Repeated, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether the same was decided, with the same kernels in the same order."""
+        return self.difference.same
+
+    @property
+    def untraced(self) -> int:
+        """How many changes have no responsible rule, option or fact: decisions, kernels, the order and the error."""
+        found = self.difference
+        whole = [found.causes] * (found.order is not None) + [found.causes] * found.failure_differs
+        return sum(UNTRACED in c for c in (*(d.causes for d in (*found.decisions, *found.kernels)), *whole))
+
+    @property
+    def worse(self) -> bool:
+        """Whether kernels, bytes, recomputed operations or peak memory grew, or an error came up."""
+        if self.before is None or self.after is None:
+            return self.after is None and self.difference.failure_differs
+        return any(new > old for old, new in zip(_costs(self.before), _costs(self.after), strict=True))
+
+
+def _costs(found: Measures) -> tuple[int, ...]:
+    return found.kernels, found.traffic, found.recomputed, found.peak_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Both schedulings of a graph, and what differs."""
+
+    before: Attempt
+    after: Attempt
+    found: WhatIf
+
+
+def what_if(graph: Graph, before: Policy, after: Policy) -> Trial:
+    """Schedule a graph by two policies, and compare. An error that ends a scheduling is part of the answer."""
+    return against(graph, before, attempt(before.scheduler, graph, before.options), after)
+
+
+def against(graph: Graph, before: Policy, old: Attempt, after: Policy) -> Trial:
+    """As `what_if`, where what the first policy makes of the graph is known."""
+    new = attempt(after.scheduler, graph, after.options)
+    names = _names(old, new)
+    found = compare(outcome_of(old, names[0]), outcome_of(new, names[1]))
+    if not found.same:
+        edits = edits_of(before.scheduler.program, after.scheduler.program) + _switches(before, after)
+        found = _explained(found, old, new, names, edits)
+    changes = WhatIf(
+        graph.name,
+        len(graph.nodes),
+        found,
+        None if old.schedule is None else measure(old.schedule),
+        None if new.schedule is None else measure(new.schedule),
+        tuple(_regrouped(found, _operations(old, names[0]) | _operations(new, names[1]))),
+        tuple(_repeated(old, new, names)),
+    )
+    return Trial(old, new, changes)
+
+
+def _names(old: Attempt, new: Attempt) -> Names:
+    """The names of the nodes of both graphs, where a rewriting made their numbers differ."""
+    decided = [made.decisions for made in (old, new)]
+    if not any(d is not None and d.before is not None for d in decided):
+        return ((), ())
+    first, second = (() if d is None else given_names(d) for d in decided)
+    return first, second
+
+
+def _switches(before: Policy, after: Policy) -> tuple[Cause, ...]:
+    """The switches that are set otherwise."""
+    old, new = before.options.items(), after.options.items()
+    gone = [Cause("option", f"{name}={value}", "removed") for name, value in old - new]
+    return tuple(sorted([*gone, *(Cause("option", f"{name}={value}", "added") for name, value in new - old)]))
+
+
+def _explained(
+    found: Difference, old: Attempt, new: Attempt, names: Names, edits: tuple[Cause, ...]
+) -> Difference:
+    """The difference with causes. For an error without decisions the edits are all there is to tell."""
+    if old.decisions is None or new.decisions is None:
+        return replace(found.explained({}, UNTRACED), causes=edits or (UNTRACED,))
+    causes = causes_of(old.decisions, new.decisions, found.decisions, names)
+    if names != ((), ()):
+        rewriting = _rewriting(old.decisions, new.decisions)
+        causes = {atom: _through(because, rewriting) for atom, because in causes.items()}
+    told = found.explained(causes, UNTRACED)
+    alone = found.failure_differs and not found.decisions
+    return replace(told, causes=edits) if alone and edits else told
+
+
+def _rewriting(old: Decisions, new: Decisions) -> tuple[Cause, ...]:
+    """Why the graph was rewritten otherwise: the causes of what was decided about splits."""
+    sides = [d.before or d for d in (old, new)]
+    atoms = [{Speller(d).atom("split", row) for row in d.model.rows("split")} for d in sides]
+    changes = [DecisionChange(atom, "order", "removed", ()) for atom in atoms[0] - atoms[1]]
+    changes += [DecisionChange(atom, "order", "added", ()) for atom in atoms[1] - atoms[0]]
+    found = causes_of(sides[0], sides[1], changes)
+    return tuple(sorted({cause for because in found.values() for cause in because}))
+
+
+def _through(because: Sequence[Cause], rewriting: Sequence[Cause]) -> tuple[Cause, ...]:
+    """A fact that only one of the graphs has is there because of the rewriting."""
+    facts = {cause for cause in because if cause.kind == "fact"}
+    return tuple(sorted({*because} - facts | {*rewriting})) if facts and rewriting else tuple(because)
+
+
+def _operations(made: Attempt, names: Sequence[str]) -> set[str]:
+    """The nodes that compute something, by their names."""
+    if made.decisions is None:
+        return set()
+    graph = made.decisions.graph
+    return {names[i] if names else graph.label(n) for i, n in enumerate(graph.nodes) if work(n)}
+
+
+def _regrouped(found: Difference, operations: set[str]) -> Iterator[Regrouped]:
+    """Changed kernels in groups that share operations, those first that come first in the schedule before."""
+    old = [(c.before, c.causes) for c in found.kernels if c.before is not None]
+    new = [(c.after, c.causes) for c in found.kernels if c.after is not None]
+    at: dict[str, list[int]] = {}
+    both = [*old, *new]
+    for i, (kernel, _) in enumerate(both):
+        for member in {*kernel.members, kernel.output}:
+            at.setdefault(member, []).append(i)
+    seen: set[int] = set()
+    for start in range(len(both)):
+        group = sorted(_reached(start, both, at, seen))
+        sides = [[_group(both[i][0], operations) for i in group if (i < len(old)) is first] for first in (True, False)]  # fmt: skip
+        if sorted(sides[0]) != sorted(sides[1]):
+            because = tuple(sorted({cause for i in group for cause in both[i][1]}))
+            yield Regrouped(tuple(sides[0]), tuple(sides[1]), because)
+
+
+def _reached(
+    start: int,
+    kernels: Sequence[tuple[KernelOutcome, object]],
+    at: Mapping[str, Sequence[int]],
+    seen: set[int],
+) -> list[int]:
+    """The kernels connected with one by operations they share, if it was not seen before."""
+    found: list[int] = []
+    waiting = [] if start in seen else [start]
+    seen.update(waiting)
+    while waiting:
+        found.append(waiting.pop())
+        kernel = kernels[found[-1]][0]
+        near = (i for member in (*kernel.members, kernel.output) for i in at[member])
+        fresh = [i for i in dict.fromkeys(near) if i not in seen]
+        seen.update(fresh)
+        waiting += fresh
+    return found
+
+
+def _group(kernel: KernelOutcome, operations: set[str]) -> Group:
+    """What a kernel computes; what it stores stands for one that computes nothing."""
+    return tuple(m for m in kernel.members if m in operations) or (kernel.output,)
+
+
+def _repeated(old: Attempt, new: Attempt, names: Names) -> Iterable[Repeated]:
+    """The operations that another number of kernels computes, where on some side it is more than one."""
+    counts = [_counts(made.schedule, n) for made, n in zip((old, new), names, strict=True)]
+    for name in dict.fromkeys((*counts[0], *counts[1])):
+        before, after = (found.get(name, 0) for found in counts)
+        if before != after and max(before, after) > 1:
+            yield Repeated(name, before, after)
+
+
+def _counts(schedule: Schedule | None, names: Sequence[str]) -> dict[str, int]:
+    if schedule is None:
+        return {}
+    graph = schedule.graph
+
+    def name(n: Node) -> str:
+        return names[graph.position[n]] if names else graph.label(n)
+
+    return {name(n): count for n, count in computed_in(schedule).items()}
