@@ -40,8 +40,8 @@ def order_lines(difference: Difference) -> list[str]:
     return [f"order    {' -> '.join(some(order[alike:]) for order in difference.order)}"]
 
 
-def decision_lines(difference: Difference) -> list[str]:
-    """The changed decisions, under what caused them."""
+def decision_lines(difference: Difference, *, rules: bool = False) -> list[str]:
+    """The changed decisions, under what caused them; with `rules` also the rules that derive them, where they hold."""
     groups: dict[tuple[Cause, ...], list[DecisionChange]] = {}
     for change in difference.decisions:
         groups.setdefault(change.causes, []).append(change)
@@ -49,6 +49,21 @@ def decision_lines(difference: Difference) -> list[str]:
     for causes, changes in groups.items():
         lines.append(f"because of {causes_text(causes)}")
         for sign, kind in (("-", "removed"), ("+", "added")):
-            atoms = [change.atom for change in changes if change.change == kind]
-            lines += [f"  {sign} {some(atoms)}"] if atoms else []
+            found = [change for change in changes if change.change == kind]
+            lines += _derived(sign, found) if rules else _listed(sign, [change.atom for change in found])
     return lines
+
+
+def _listed(sign: str, atoms: Sequence[str]) -> list[str]:
+    return [f"  {sign} {some(atoms)}"] if atoms else []
+
+
+def _derived(sign: str, changes: Sequence[DecisionChange]) -> list[str]:
+    """One line for the decisions of the same rules."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for change in changes:
+        groups.setdefault(change.rules, []).append(change.atom)
+    shown = list(groups.items())[:SHOWN]
+    lines = [f"  {sign} {some(atoms)}   by {some(rules)}" for rules, atoms in shown]
+    rest = sum(len(atoms) for atoms in groups.values()) - sum(len(atoms) for _, atoms in shown)
+    return lines + ([f"  {sign} {rest} more"] if rest else [])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from schedulog.capturing import capture
+    from schedulog.difference import Diff, diff
     from schedulog.errors import SchedulogError
     from schedulog.facts.graph import Graph
     from schedulog.facts.symbolic import Variable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Diff",
     "Graph",
     "Run",
     "SchedulogError",
@@ -36,6 +38,7 @@ __all__ = [
     "Variable",
     "__version__",
     "capture",
+    "diff",
     "load",
     "load_safetensors",
     "open_file",
@@ -44,12 +47,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Diff": "schedulog.difference",
     "Graph": "schedulog.facts.graph",
     "Run": "schedulog.run",
     "SchedulogError": "schedulog.errors",
     "Tensor": "schedulog.tensor",
     "Variable": "schedulog.facts.symbolic",
     "capture": "schedulog.capturing",
+    "diff": "schedulog.difference",
     "load": "schedulog.graph_file",
     "load_safetensors": "schedulog.tensor_files",
     "open_file": "schedulog.tensor_files",
