@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import threading
-import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from schedulog.errors import GraphError
 from schedulog.facts.arguments import check_reduction, check_size, check_target, check_window
-from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import DType, bool_, void
+from schedulog.facts.interning import Interned
 from schedulog.facts.number import wrapped
 from schedulog.facts.ops import ARITY, COMPARISON, ELEMENTWISE, Op
 from schedulog.facts.symbolic import Size, Variable, upper_bound
@@ -82,7 +80,8 @@ class Node:
     @property
     def size(self) -> int:
         """Number of elements; symbolic sizes count at their maximum."""
-        return math.prod(upper_bound(s) for s in self.shape)
+        count = math.prod(self.shape)
+        return count if isinstance(count, int) else math.prod(map(upper_bound, self.shape))
 
     @property
     def nbytes(self) -> int:
@@ -92,25 +91,19 @@ class Node:
         return f"<{self.op} {self.dtype}{list(self.shape)}>"
 
 
-class _Interned:
-    """The table behind hash-consing. It holds nodes weakly and cannot be observed except through `is`."""
-
-    def __init__(self) -> None:
-        self._table: weakref.WeakValueDictionary[object, Node] = weakref.WeakValueDictionary()
-        self._lock = threading.Lock()
-
-    def get(self, key: object, fresh: Node) -> Node:
-        with self._lock:
-            return self._table.setdefault(key, fresh)
-
-
-_INTERNED: Final = _Interned()
+_INTERNED: Final[Interned[Node]] = Interned()
 
 _TYPED: Final = frozenset({Op.CONST, Op.CAST, Op.BITCAST, Op.BIND, Op.BUFFER_VIEW})
 """Operations whose dtype does not follow from their operands."""
 
 _SIZED: Final = frozenset({Op.BUFFER, Op.CONST, Op.VIEW})
 """Operations whose result can be larger than their operands."""
+
+_PLACED: Final = frozenset({Op.BUFFER, Op.CONST, Op.COPY})
+"""Operations whose argument says where they are."""
+
+_ALIKE: Final = ELEMENTWISE - _TYPED - {Op.WHERE, Op.SHL, Op.SHR}
+"""Operations on operands of one dtype."""
 
 
 def node(
@@ -133,18 +126,28 @@ def node(
     SL225 a view of what its source does not have, SL226 a value larger than any machine can count.
     """
     _check_arity(op, src)
+    dtype = _dtype(op, src, arg, dtype)
+    if op is Op.CONST:
+        arg = _constant(arg, dtype)
+    key = _key(op, src, arg, dtype)
+    known = _INTERNED.find(key)
+    if known is not None:
+        return known
     fresh = Node()
-    fresh.op, fresh.src, fresh.label = op, src, label
-    fresh.dtype = _dtype(op, src, arg, dtype)
-    fresh.arg = arg = _constant(arg, fresh.dtype) if op is Op.CONST else arg
-    if not moved:
+    fresh.op, fresh.src, fresh.arg, fresh.dtype, fresh.label = op, src, arg, dtype, label
+    if not moved and op in _CHECKED:
         _check_argument(fresh)
-    fresh.shape = _shape(op, src, arg) if op is not Op.BITCAST else _bitcast_shape(src[0], fresh.dtype)
+    fresh.shape = _shape(op, src, arg) if op is not Op.BITCAST else _bitcast_shape(src[0], dtype)
     if op in _SIZED:
-        check_size(fresh.shape, fresh.dtype)
+        check_size(fresh.shape, dtype)
     fresh.device = _device(op, src, arg)
-    identity = arg.key() if isinstance(arg, ConstArg) else arg
-    return _INTERNED.get((op, fresh.dtype, src, identity), fresh)
+    return _INTERNED.add(key, fresh)
+
+
+def _key(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType) -> Hashable:
+    """What tells a node from all others, as `Interned` wants it: sources and memory by identity, types by their names."""
+    identity = arg.key() if op is Op.CONST else id(arg) if op is Op.BUFFER else arg
+    return (op, dtype.name, identity, *map(id, src))
 
 
 def _check_arity(op: Op, src: tuple[Node, ...]) -> None:
@@ -178,7 +181,12 @@ def _under_windows(base: Node) -> Node:
     return base
 
 
+_CHECKED: Final = frozenset({Op.VIEW, Op.REDUCE_AXIS, Op.ASSIGN, Op.BUFFER_VIEW})
+
+
 def _shape(op: Op, src: tuple[Node, ...], arg: Any) -> Shape:
+    if op not in _SHAPED:
+        return _common_shape(op, src)
     match op:
         case Op.BUFFER:
             return (arg.size,)
@@ -190,18 +198,26 @@ def _shape(op: Op, src: tuple[Node, ...], arg: Any) -> Shape:
             return arg.shape  # type: ignore[no-any-return]
         case Op.REDUCE_AXIS:
             return tuple(1 if i in arg.axes else s for i, s in enumerate(src[0].shape))
-        case Op.BUFFER_VIEW:
-            return arg  # type: ignore[no-any-return]
         case _:
-            if any(s.shape != src[0].shape for s in src):
-                shapes = " and ".join(str(list(s.shape)) for s in src)
-                raise GraphError(
-                    "SL211",
-                    f"{op} of shapes {shapes}",
-                    reason="an elementwise operation takes operands of one shape",
-                    help="reshape or expand one of them first",
-                )
-            return src[0].shape
+            return arg  # type: ignore[no-any-return]
+
+
+_SHAPED: Final = frozenset({Op.BUFFER, Op.CONST, Op.BIND, Op.SINK, Op.VIEW, Op.REDUCE_AXIS, Op.BUFFER_VIEW})
+"""Operations whose shape is not that of each operand."""
+
+
+def _common_shape(op: Op, src: tuple[Node, ...]) -> Shape:
+    shape = src[0].shape
+    for s in src:
+        if s.shape is not shape and s.shape != shape:
+            shapes = " and ".join(str(list(s.shape)) for s in src)
+            raise GraphError(
+                "SL211",
+                f"{op} of shapes {shapes}",
+                reason="an elementwise operation takes operands of one shape",
+                help="reshape or expand one of them first",
+            )
+    return shape
 
 
 def _bitcast_shape(source: Node, dtype: DType) -> Shape:
@@ -231,28 +247,27 @@ def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DTyp
 
 
 def _derived_dtype(op: Op, src: tuple[Node, ...], arg: Any) -> DType:
+    if op in _ALIKE:
+        _same_dtype(op, src)
+        return bool_ if op in COMPARISON else src[0].dtype
     match op:
         case Op.SINK:
             return void
         case Op.BUFFER:
             kind: DType = arg.dtype
             return kind
-        case _ if op in COMPARISON:
-            _same_dtype(op, src)
-            return bool_
         case Op.WHERE:
             _same_dtype(op, src[1:])
             return src[1].dtype
-        case _ if op in ELEMENTWISE and op not in (Op.SHL, Op.SHR):
-            _same_dtype(op, src)
     return src[0].dtype
 
 
 def _same_dtype(op: Op, src: tuple[Node, ...]) -> None:
-    if any(
-        s.dtype.name != src[0].dtype.name and s.dtype.image is None and src[0].dtype.image is None
-        for s in src
-    ):
+    first = src[0].dtype
+    for s in src:
+        kind = s.dtype
+        if kind is first or kind.name == first.name or kind.image is not None or first.image is not None:
+            continue
         raise GraphError(
             "SL212",
             f"{op} of dtypes {' and '.join(str(s.dtype) for s in src)}",
@@ -262,9 +277,12 @@ def _same_dtype(op: Op, src: tuple[Node, ...]) -> None:
 
 
 def _device(op: Op, src: tuple[Node, ...], arg: Any) -> str:
-    if isinstance(arg, (Buffer, CopyArg, ConstArg)):
-        return arg.device
-    return next((s.device for s in src if s.device), "")
+    if op in _PLACED:
+        return arg.device  # type: ignore[no-any-return]
+    for s in src:
+        if s.device:
+            return s.device
+    return ""
 
 
 def topological(sinks: Iterable[Node]) -> Iterator[Node]:
@@ -272,23 +290,23 @@ def topological(sinks: Iterable[Node]) -> Iterator[Node]:
 
     Iterative, so that a chain of any length passes.
     """
-    done: set[Node] = set()
+    seen: set[Node] = set()
     for sink in sinks:
-        stack: list[tuple[Node, int]] = [(sink, 0)]
-        if sink in done:
+        if sink in seen:
             continue
-        pending = {sink}
+        seen.add(sink)
+        stack = [(sink, iter(sink.src))]
         while stack:
-            current, at = stack[-1]
-            if at < len(current.src):
-                stack[-1] = (current, at + 1)
-                child = current.src[at]
-                if child not in done and child not in pending:
-                    pending.add(child)
-                    stack.append((child, 0))
+            current, sources = stack[-1]
+            for source in sources:
+                if source not in seen:
+                    seen.add(source)
+                    if source.src:
+                        stack.append((source, iter(source.src)))
+                        break
+                    yield source
             else:
                 stack.pop()
-                done.add(current)
                 yield current
 
 

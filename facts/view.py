@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from schedulog.errors import GraphError
+from schedulog.facts.lazy import lazy
 from schedulog.facts.symbolic import (
     Size,
     Variable,
@@ -44,7 +44,7 @@ class ViewStack:
     def __hash__(self) -> int:
         return self._hash
 
-    @cached_property
+    @lazy
     def _hash(self) -> int:
         return hash(self.views)
 
@@ -63,7 +63,7 @@ class ViewStack:
         """True if the consumer sees the base from its first element on, in order: one view, and that contiguous."""
         return len(self.views) == 1 and self.views[0].contiguous
 
-    @cached_property
+    @lazy
     def masked(self) -> bool:
         """True if some view has a mask, so that the consumer may see zeros that are not in the base."""
         return any(view.mask is not None for view in self.views)
@@ -119,6 +119,10 @@ class ViewStack:
     def flip(self, axes: Sequence[bool]) -> ViewStack:
         """The axes where `axes` is true, backwards. Raises GraphError SL221 for another number of axes."""
         return self._outermost(movement.flip(self.views[-1], axes))
+
+    def blocks(self, sizes: Shape) -> ViewStack:
+        """The same look at a base whose every element is a row-major block of `sizes`, which become the last axes."""
+        return ViewStack(tuple(_of_blocks(view, sizes) for view in self.views))
 
     def index(self, indices: Sequence[Size]) -> tuple[Size, tuple[Size, ...]]:
         """The position in the base that the element at `indices` shows, and the guards under which it shows it.
@@ -177,6 +181,13 @@ class ViewStack:
                 "SL222", f"{str(obj)[:80]} is not a row of views", reason="expected a list of views"
             )
         return ViewStack(tuple(view_from_json(entry) for entry in obj))
+
+
+def _of_blocks(view: View, sizes: Shape) -> View:
+    whole, block = View.create(sizes), prod(sizes)
+    strides = (*(stride * block for stride in view.strides), *whole.strides)
+    mask = None if view.mask is None else (*view.mask, *((0, size) for size in sizes))
+    return View.create((*view.shape, *sizes), strides, view.offset * block, mask)
 
 
 def _inverted(view: View, base: Shape) -> View | None:

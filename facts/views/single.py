@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from schedulog.errors import GraphError
+from schedulog.facts.lazy import lazy
 from schedulog.facts.symbolic import Size, Variable, less, quotient, remainder, upper_bound, variables
 
 Shape = tuple[Size, ...]
 Mask = tuple[tuple[Size, Size], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class View:
     """Index i shows the element `offset + sum(i[k] * strides[k])` of the base, or 0 where `mask` leaves i out.
 
@@ -26,6 +27,10 @@ class View:
     offset: Size
     mask: Mask | None
 
+    def __init__(self, shape: Shape, strides: Shape, offset: Size, mask: Mask | None) -> None:
+        # As the dataclass would do it, at a third of the cost: views are made by the thousand.
+        self.__dict__.update(shape=shape, strides=strides, offset=offset, mask=mask)
+
     @staticmethod
     def create(
         shape: Shape, strides: Shape | None = None, offset: Size = 0, mask: Mask | None = None
@@ -36,8 +41,11 @@ class View:
         mask that hides nothing is None; a mask that hides all is (0, 0) on every axis. Raises GraphError SL221 for a
         negative size.
         """
-        if any(isinstance(s, int) and s < 0 for s in shape):
-            raise GraphError("SL221", f"a view of shape {list(shape)}", reason="a size cannot be negative")
+        for s in shape:
+            if isinstance(s, int) and s < 0:
+                raise GraphError(
+                    "SL221", f"a view of shape {list(shape)}", reason="a size cannot be negative"
+                )
         if 0 in shape:
             return View(shape, (0,) * len(shape), 0, None)
         strides = row_major(shape) if strides is None else _without_unit_axes(shape, strides)
@@ -56,25 +64,23 @@ class View:
     def __hash__(self) -> int:
         return self._hash
 
-    @cached_property
+    @lazy
     def _hash(self) -> int:
         # None hashes by its address, which differs between processes.
         return hash((self.shape, self.strides, self.offset, self.mask or ()))
 
-    @cached_property
+    @lazy
     def contiguous(self) -> bool:
         """True if index and position count alike: offset 0, no mask, row-major strides (0 on axes of one element)."""
         if 0 in self.shape:
             return True
         return self.offset == 0 and self.mask is None and self.strides == row_major(self.shape)
 
-    @cached_property
+    @lazy
     def size(self) -> int:
         """Number of elements, symbolic axes at their maximum."""
-        result = 1
-        for s in self.shape:
-            result *= upper_bound(s)
-        return result
+        count = math.prod(self.shape)
+        return count if isinstance(count, int) else math.prod(map(upper_bound, self.shape))
 
     def sizes(self) -> tuple[Size, ...]:
         """Every number of the view, as one tuple."""
@@ -97,13 +103,19 @@ def row_major(shape: Shape) -> Shape:
     strides: list[Size] = []
     step: Size = 1
     for s in reversed(shape):
-        strides.append(step)
-        step = step * s
-    return _without_unit_axes(shape, tuple(reversed(strides)))
+        if s == 1:
+            strides.append(0)
+        else:
+            strides.append(step)
+            step = step * s
+    strides.reverse()
+    return tuple(strides)
 
 
 def _without_unit_axes(shape: Shape, strides: Shape) -> Shape:
-    return tuple(0 if s == 1 else stride for s, stride in zip(shape, strides, strict=True))
+    if 1 not in shape:
+        return strides
+    return tuple([0 if s == 1 else stride for s, stride in zip(shape, strides, strict=True)])
 
 
 def unravel(shape: Shape, position: Size) -> list[Size]:
