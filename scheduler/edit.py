@@ -16,10 +16,9 @@ from typing import Final
 from schedulog.errors import UsageError
 from schedulog.scheduler.language.check_binding import check_binding
 from schedulog.scheduler.language.diagnostic import nearest, plural
-from schedulog.scheduler.language.load import rule_names
 from schedulog.scheduler.language.meaning import program_sha
 from schedulog.scheduler.language.program import Aggregate, BodyItem, Program, Rule
-from schedulog.scheduler.language.rule_set import RuleSet
+from schedulog.scheduler.language.rule_set import RuleSet, rule_names
 from schedulog.scheduler.language.rule_text import format_item
 
 _PART: Final = re.compile(r"([^\s#:]+)(?:#(\d+))?(?::(\d+(?:\.\d+)?))?")

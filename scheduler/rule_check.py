@@ -8,13 +8,15 @@ from pathlib import Path
 from schedulog.errors import RuleError
 from schedulog.scheduler.clashes import check_clashes
 from schedulog.scheduler.language.diagnostic import ordered
-from schedulog.scheduler.language.load import examine, with_required
+from schedulog.scheduler.language.load import examine
+from schedulog.scheduler.language.rule_file import Part
+from schedulog.scheduler.language.sources import with_required
 from schedulog.scheduler.lint.lint import lint
 from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_tests import read_cases, suites
 
 
-def check_rules(packs: Sequence[str | Path], witnesses: Path | None = None) -> tuple[RuleError, ...]:
+def check_rules(packs: Sequence[Part], witnesses: Path | None = None) -> tuple[RuleError, ...]:
     """All errors and warnings about packs, rule files and folders, in the order in which they are told.
 
     Packs that the files ask for (`%! requires:`) are loaded with them. What needs rules without errors, such as mistakes
@@ -29,7 +31,7 @@ def check_rules(packs: Sequence[str | Path], witnesses: Path | None = None) -> t
     return tuple(ordered([*found.findings, *lint(found.rules), *mistakes, *clashes]))
 
 
-def _cases(packs: Sequence[str | Path]) -> tuple[list[Case], list[RuleError]]:
+def _cases(packs: Sequence[Part]) -> tuple[list[Case], list[RuleError]]:
     """The tests inside and beside rule files, and what is not well formed in those."""
     cases: list[Case] = []
     errors: list[RuleError] = []

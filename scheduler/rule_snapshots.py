@@ -18,10 +18,10 @@ _TITLE = "# "
 
 
 def baseline(test: RuleTest, folder: Path) -> Path:
-    """The file of accepted outcomes beside the rule file of a test; a built-in pack's files are in `folder`."""
+    """The file of accepted outcomes beside the rule file of a test; the files of a pack known by its name are in `folder`."""
     file = Path(test.place.file)
     name = file.name.removesuffix(".dl").removesuffix("_test") + ".expected"
-    return (file.parent if file.exists() else folder) / name
+    return (file.parent if file.exists() else folder.joinpath(*file.parent.parts[1:])) / name
 
 
 def read_snapshots(path: Path) -> dict[str, str]:

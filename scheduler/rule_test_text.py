@@ -17,6 +17,7 @@ from schedulog.facts.json_format import read_graph
 from schedulog.facts.node import Node
 from schedulog.facts.notation import NamedGraph, read_names
 from schedulog.scheduler.language.diagnostic import SourceText
+from schedulog.scheduler.language.pack import GRAPHS
 from schedulog.scheduler.language.program import Program, RuleTest
 from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_test_claims import ClaimReader
@@ -99,9 +100,12 @@ class _Block:
             raise self.with_line(error) from None
 
     def graph_file(self, folder: Path, found: re.Match[str]) -> NamedGraph:
-        """The graph of a JSON file; labels that are words are its names."""
+        """The graph of a JSON file in the folder, in its `graphs/`, or beside the test; labels that are words are its names."""
+        here = Path(self.source.file).parent
+        places = (folder, folder / GRAPHS, here, here / GRAPHS, here.parent / GRAPHS)
+        path = next((place / found[1] for place in places if (place / found[1]).exists()), folder / found[1])
         try:
-            graph = read_graph((folder / found[1]).read_text(encoding="utf-8"), found[1])
+            graph = read_graph(path.read_text(encoding="utf-8"), found[1])
         except OSError as problem:
             raise self.error(f"{found[1]} cannot be read: {problem.strerror}", found.start(1), "") from None
         labels: dict[str, Node] = {}

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Final
 
 from schedulog.errors import Place, RuleError, SchedulogError
 from schedulog.facts.extract import Intern
-from schedulog.rules import pack_names, pack_test_texts
+from schedulog.rules import pack_names
 from schedulog.scheduler.engines.engine import Limits, Row
 from schedulog.scheduler.language.diagnostic import raise_all
 from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.language.pack import on_disk, read_tests
+from schedulog.scheduler.language.pack_finder import find_pack
 from schedulog.scheduler.language.program import Program, Rule, RuleTest
+from schedulog.scheduler.language.rule_file import SIDE_TESTS, Part
+from schedulog.scheduler.language.sources import (
+    Sources,
+    own_sources,
+    pack_names_of,
+    paths_of,
+    with_required,
+)
 from schedulog.scheduler.rule_snapshots import baseline, check_titles, read_snapshots
 from schedulog.scheduler.rule_test import Assertion, Case, Computes, Pattern, Snapshot
 from schedulog.scheduler.rule_test_check import Execute, Outcome, same_decisions
 from schedulog.scheduler.rule_test_text import read_test, side_tests
 from schedulog.scheduler.schedule import Edit, Scheduler
-
-_SIDE: Final = "_test.dl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,36 +75,50 @@ class RuleTestResult:
         return f"{self.place}: {self.test.title} ({self.how}): {self.assertion}: {self.message}"
 
 
-def suites(packs: Sequence[str | Path], loaded: Sequence[str] = ()) -> list[Suite]:
-    """The tests of rule packs. Those of a built-in pack are about that pack and core only; those of files and folders
-    are about all that is given, and the packs `loaded` besides. Raises what `load_program` raises."""
-    paths = [Path(p) for p in packs if isinstance(p, Path) or p.endswith(".dl") or "/" in p or "\\" in p]
-    named = [p for p in packs if isinstance(p, str) and p in pack_names()]
+def suites(packs: Sequence[Part], loaded: Sequence[str] = ()) -> list[Suite]:
+    """The tests of rule packs. Those of a pack given by name are about it and what it asks for only; those of files, folders
+    and texts are about all that is given, and the packs `loaded` besides. Raises what `load_program` raises."""
+    named, own = pack_names_of(packs), own_sources(packs)
     found = [_pack_suite(name) for name in dict.fromkeys(named)]
-    if paths or not named:
+    if own.files or not named:
         program = load_program([*packs, *loaded])
-        built_in = (
-            {test.place for name in pack_names() for test in _pack_suite(name).tests} if paths else set()
-        )
-        inside = tuple(test for test in own_tests(program) if test.place not in built_in)
-        beside = [test for path in paths for file in _side_files(path) for test in _read_side(file)]
-        folder = (paths[0] if paths[0].is_dir() else paths[0].parent) if paths else Path()
-        found.append(Suite("files", program, (*inside, *beside), folder))
+        files = {file.name for file in own.files}
+        inside = tuple(test for test in own_tests(program) if not files or test.place.file in files)
+        found.append(Suite("files", program, (*inside, *_beside(packs, own)), _folder(packs)))
     return found
 
 
 def _pack_suite(name: str) -> Suite:
-    program = load_program([name])
+    """The tests of a pack that is known by its name. Raises RuleError SL108, SL123, SL125."""
+    program, errors = load_program(with_required([name])), list[RuleError]()
+    pack = find_pack(name, errors)
+    assert pack is not None  # it was just loaded
     inside = [test for test in own_tests(program) if test.place.file.startswith(f"{name}/")]
-    beside = [test for file, text in pack_test_texts(name) for test in side_tests(text, f"{name}/{file}")]
-    with as_file(files("schedulog.rules").joinpath(name)) as folder:
-        return Suite(name, program, (*inside, *beside), folder)
+    beside = [test for file, text in read_tests(pack) for test in side_tests(text, file)]
+    return Suite(name, program, (*inside, *beside), on_disk(pack.folder))
+
+
+def _beside(packs: Sequence[Part], own: Sources) -> Iterator[RuleTest]:
+    """The tests in files of their own: of packs given by path, and beside rule files and in folders."""
+    for pack in own.packs:
+        for file, text in read_tests(pack):
+            yield from side_tests(text, file)
+    whole = {Path(pack.shown) for pack in own.packs}
+    for path in (path for path in paths_of(packs) if path not in whole):
+        for side in _side_files(path):
+            yield from _read_side(side)
+
+
+def _folder(packs: Sequence[Part]) -> Path:
+    """Where the graph files of tests are looked up first."""
+    path = next(iter(paths_of(packs)), Path())
+    return path if path.is_dir() else path.parent
 
 
 def _side_files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(path.rglob(f"*{_SIDE}"))
-    beside = path.with_name(path.name.removesuffix(".dl") + _SIDE)
+        return sorted(path.rglob(f"*{SIDE_TESTS}"))
+    beside = path.with_name(path.name.removesuffix(".dl") + SIDE_TESTS)
     return [beside] if beside.exists() else []
 
 
@@ -113,7 +133,7 @@ def own_tests(program: Program) -> tuple[RuleTest, ...]:
 
 
 def run_rule_tests(
-    rules: Program | Sequence[str | Path],
+    rules: Program | Sequence[Part],
     engines: Sequence[str] = ("sqlite",),
     *,
     select: str | Callable[[RuleTest], bool] | None = None,

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from schedulog.facts.graph import Graph
-from schedulog.scheduler.language.load import pack_names_of, rule_files
+from schedulog.scheduler.language.rule_file import Part
+from schedulog.scheduler.language.sources import own_sources, pack_names_of
 from schedulog.scheduler.record.capture import GivenRules, add_capture, capture_of
 from schedulog.scheduler.record.outcome import Attempt, outcome_of
 from schedulog.scheduler.schedule import Scheduler
@@ -55,7 +56,7 @@ def _of_environment() -> Path | None:
 def keep(
     path: Path,
     graph: Graph,
-    rules: tuple[Sequence[str | Path], Sequence[str]],
+    rules: tuple[Sequence[Part], Sequence[str]],
     scheduler: Scheduler,
     options: Mapping[str, int],
     made: Attempt,
@@ -65,6 +66,8 @@ def keep(
     Raises DatabaseError SL602, SL603, SL604, and GraphError SL213.
     """
     packs, disable = rules
-    given = GivenRules(pack_names_of(packs), rule_files(packs), tuple(disable))
+    own = own_sources(packs)
+    left_out = dict.fromkeys([*disable, *(name for pack in own.packs for name in pack.disable)])
+    given = GivenRules(pack_names_of(packs), own.files, tuple(left_out))
     outcome = outcome_of(made)
     add_capture(capture_of(graph, given, scheduler.program, scheduler.engine, options, outcome), path)

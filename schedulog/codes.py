@@ -29,6 +29,12 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL117": "an integer that does not fit into 64 bits",
         "SL118": "a rule header or test that is not well formed",
         "SL119": "an unknown rule id",
+        "SL123": "a rule pack that is not well formed",
+        "SL124": "a pack in a version that does not fit",
+        "SL125": "two packs of one name, or two functions",
+        "SL126": "functions of a pack that do not fit",
+        "SL127": "a rule that a pack cannot leave out",
+        "SL128": "rules that are given twice",
         # Evaluation of rules.
         "SL122": "a rule that derives what only core decides",
         "SL120": "atoms that are neither true nor false",
@@ -49,6 +55,8 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL161": "no rule test is selected",
         "SL162": "an unknown name in a rule test",
         "SL163": "a rule test that fails",
+        "SL164": "a declaration about a mutant that does not exist",
+        "SL165": "a mutant that is declared equivalent, and that a test notices",
         # Nodes, graphs, and graph files.
         "SL201": "void where numbers are needed",
         "SL202": "an unknown dtype",

@@ -88,7 +88,7 @@ class RuleTestFile(pytest.File):
         """The tests that stand in this file, with the rules they are about."""
         from dataclasses import replace
 
-        from schedulog.scheduler.language.load import with_required
+        from schedulog.scheduler.language.sources import with_required
         from schedulog.scheduler.rule_tests import suites
 
         rules = self.path.with_name(self.path.name.removesuffix("_test.dl").removesuffix(".dl") + ".dl")

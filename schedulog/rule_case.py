@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schedulog.errors import Place, RuleError
-from schedulog.scheduler.language.load import RuleFile, load_program, pack_of, with_required
+from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import RuleTest
+from schedulog.scheduler.language.rule_file import Part
+from schedulog.scheduler.language.sources import with_required
 from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_test_check import Outcome
 from schedulog.scheduler.rule_test_text import read_test
@@ -21,15 +23,12 @@ _FILE = "<rules>"
 class RuleCases:
     """A checked rule set that graphs are given to.
 
-    `packs` are names of packs and paths; a text with a line break is rules itself. The packs that files ask for
-    (`%! requires:`) are loaded too. Raises RuleError for rules with mistakes, UsageError for an unknown engine.
+    `packs` are names of packs, paths, and rules as text (with a line break or `:-`). The packs that these ask for are
+    loaded too. Raises RuleError for rules with mistakes, UsageError for an unknown engine.
     """
 
-    def __init__(self, packs: Sequence[str | Path], engine: str = "sqlite", folder: Path = Path()) -> None:
-        named: list[str | Path] = [part for part in packs if not _is_text(part)]
-        texts = [part for part in packs if isinstance(part, str) and _is_text(part)]
-        extra = [RuleFile(_FILE, pack_of(_FILE), text) for text in texts]
-        self.program = load_program(with_required(named), extra=extra)
+    def __init__(self, packs: Sequence[Part], engine: str = "sqlite", folder: Path = Path()) -> None:
+        self.program = load_program(with_required(packs))
         self.engine = engine
         self.folder = folder
         self.scheduler = Scheduler(self.program, engine)
@@ -95,7 +94,3 @@ class RuleCase:
     def options(self) -> Mapping[str, int]:
         """The switches that are set."""
         return self.outcome.case.options
-
-
-def _is_text(part: str | Path) -> bool:
-    return isinstance(part, str) and "\n" in part

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schedulog.errors import Place, RuleError
 from schedulog.rules import pack_names, pack_texts
-from schedulog.scheduler.language.load import link, load_program, pack_of
+from schedulog.scheduler.language.load import link, load_program
 from schedulog.scheduler.language.program import (
     Aggregate,
     Arithmetic,
@@ -25,6 +25,7 @@ from schedulog.scheduler.language.program import (
     RuleInfo,
     Var,
 )
+from schedulog.scheduler.language.rule_file import pack_of
 from schedulog.scheduler.language.rule_text import format_rule
 from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 

@@ -6,6 +6,7 @@ engine sees integer rows only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -165,12 +166,23 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionCode:
+    """The Python code behind the `.function`s of a pack: the text of `file`, or the module `module` if it is not empty."""
+
+    pack: str
+    file: str
+    text: str
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RuleInfo:
     """The `%!` header of a rule: what people are told about it.
 
     `why` says the decision in words; `refusals` give, by condition (from 1), the words for its failing; `alias` holds
     earlier ids of the rule; `preserves` names what the rule leaves unchanged; `allow` the codes of accepted warnings;
-    `refusal` the word of `metadata.REFUSALS` for what the rule keeps from being fused, "" where none is given.
+    `refusal` the word of `metadata.REFUSALS` for what the rule keeps from being fused, "" where none is given;
+    `equivalent` the parts ("#2:3": condition 3 of clause 2) without which the rule means the same, each with the reason.
     """
 
     id: str
@@ -187,6 +199,7 @@ class RuleInfo:
     refusals: tuple[tuple[int, str], ...] = ()
     allow: tuple[str, ...] = ()
     refusal: str = ""
+    equivalent: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +213,10 @@ class RuleTest:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole rule set, checked. Facts stated in the text are rules with an empty body."""
+    """A whole rule set, checked. Facts stated in the text are rules with an empty body.
+
+    `versions` holds the versions of the packs by name, as far as they have one; `code` the functions that packs supply.
+    """
 
     relations: dict[str, Relation]
     functions: dict[str, Function]
@@ -208,3 +224,5 @@ class Program:
     infos: dict[str, RuleInfo]
     sha: str
     warnings: tuple[RuleError, ...] = ()
+    versions: Mapping[str, str] = field(compare=False, default_factory=dict)
+    code: tuple[FunctionCode, ...] = field(compare=False, default=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schedulog.errors import RuleError
@@ -153,3 +153,9 @@ def _same_id(second: RuleInfo, first: RuleInfo) -> RuleError:
         reason=f"the first is at {first.place}; an id is never shadowed",
         help="give this rule an id of its own, or move its clauses below the header of the first",
     )
+
+
+def rule_names(infos: Mapping[str, RuleInfo]) -> dict[str, str]:
+    """The id that each id or alias means."""
+    names = {alias: info.id for info in infos.values() for alias in info.alias}
+    return names | {name: name for name in infos}

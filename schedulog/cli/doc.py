@@ -10,8 +10,9 @@ from schedulog.errors import UsageError
 from schedulog.rules import pack_names, pack_texts
 from schedulog.scheduler.language.describe import describe_pack, describe_relation, describe_rule
 from schedulog.scheduler.language.diagnostic import nearest
-from schedulog.scheduler.language.load import load_program, with_required
+from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.sources import with_required
 
 _INTRODUCTION = """# The rules
 

@@ -15,7 +15,7 @@ from schedulog.cli.findings import FORMATS, severity
 from schedulog.cli.output import print_json, working
 from schedulog.errors import Place, RuleError, SchedulogError, UsageError
 from schedulog.scheduler.language.diagnostic import plural
-from schedulog.scheduler.language.load import with_required
+from schedulog.scheduler.language.sources import with_required
 from schedulog.scheduler.rule_snapshots import baseline, read_snapshots, write_snapshots
 from schedulog.scheduler.rule_tests import RuleTestResult, Suite, run_suites, selected, suites
 from schedulog.scheduler.schedule import ENGINES, engines
@@ -72,7 +72,7 @@ def test_command(
     if mistakes:
         _tell(mistakes, format_, None)
         return 1
-    chosen = selected([suite for group in groups for suite in _suites(group)], select)
+    chosen = selected([suite for group in groups for suite in group_suites(group)], select)
     present, missing = _engines(engine)
     with working(f"running {plural(sum(len(suite.tests) for suite in chosen), 'test')}"):
         results = run_suites(chosen, present, execute=differences if execute else None, seeds=(1,))
@@ -83,7 +83,7 @@ def test_command(
     return 1 if report.failed else 0
 
 
-def _suites(group: Sequence[str | Path]) -> list[Suite]:
+def group_suites(group: Sequence[str | Path]) -> list[Suite]:
     """What is tested together, with the packs that its files ask for."""
     return suites(group, [pack for pack in with_required(group)[len(group) :] if isinstance(pack, str)])
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from schedulog.rules import USER_RULES, pack_names, pack_texts
-from schedulog.scheduler.language.load import RuleFile, pack_of
+from schedulog.scheduler.language.rule_file import RuleFile, pack_of
 from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
 

@@ -1,0 +1,60 @@
+"""One rule file as text, and the one place where such a text becomes rules."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from schedulog.scheduler.language.syntax import ParsedFile, parse_text
+
+SUFFIXES: Final = (".dl",)
+"""How the names of rule files end."""
+SIDE_TESTS: Final = "_test.dl"
+"""How the names of files end that hold only tests."""
+
+_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A rule file as text; its rules belong to `pack` unless the text names another."""
+
+    name: str
+    pack: str
+    text: str
+
+
+Part = str | Path | RuleFile
+"""What a caller names as rules: a pack by its name, the path of a file or a folder, or a text that was read already."""
+
+
+@lru_cache(maxsize=256)
+def parsed(file: RuleFile) -> ParsedFile:
+    """What a rule file says, with its mistakes; nothing is raised. A text that comes again is read once."""
+    return parse_text(file.text, file.name, file.pack)
+
+
+def pack_of(name: str) -> str:
+    """The pack name of a file that states none: its stem, in the letters of an id."""
+    stem = name.replace("\\", "/").rsplit("/", 1)[-1]
+    for suffix in SUFFIXES:
+        stem = stem.removesuffix(suffix)
+    return _NO_LETTER.sub("-", stem.lower()).strip("-") or "user"
+
+
+def is_rule_file(name: str) -> bool:
+    """Whether a file of this name holds rules, with or without tests among them."""
+    return name.endswith(SUFFIXES) and not name.endswith(SIDE_TESTS)
+
+
+def is_text(part: str) -> bool:
+    """Whether a string is rules itself: a text of several lines, or with `:-`. Anything else is a name or a path."""
+    return "\n" in part or ":-" in part
+
+
+def is_path(part: str) -> bool:
+    """Whether a string names a file or a folder: it ends as rule files do, or has a slash."""
+    return not is_text(part) and (part.endswith(SUFFIXES) or "/" in part or "\\" in part)

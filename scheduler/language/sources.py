@@ -1,0 +1,210 @@
+"""What a caller names as rules (packs, paths, texts) to rule files and the packs they belong to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from schedulog.errors import RuleError
+from schedulog.scheduler.language.diagnostic import raise_all
+from schedulog.scheduler.language.pack import Pack, is_pack, read_file, read_rules
+from schedulog.scheduler.language.pack_finder import built_in_packs, find_pack
+from schedulog.scheduler.language.pack_manifest import read_manifest
+from schedulog.scheduler.language.requirement import Requirement, read_requirement
+from schedulog.scheduler.language.rule_file import (
+    SUFFIXES,
+    Part,
+    RuleFile,
+    is_path,
+    is_rule_file,
+    is_text,
+    pack_of,
+    parsed,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Rule files, and the packs with a `pack.toml` to which some of them belong."""
+
+    files: tuple[RuleFile, ...]
+    packs: tuple[Pack, ...]
+
+
+def read_sources(parts: Sequence[Part], errors: list[RuleError], *, core: bool = True) -> Sources:
+    """Everything that `parts` name, each file once, and the pack `core` unless told otherwise.
+
+    Added to `errors`: SL107 what cannot be read, SL108 an unknown pack, SL123 a pack that is not well formed, SL125 two packs of
+    one name, SL128 a text that is given twice.
+    """
+    names = {"core", *pack_names_of(parts)} if core else set(pack_names_of(parts))
+    packs = [pack for name in sorted(names) if (pack := find_pack(name, errors)) is not None]
+    files = [file for pack in packs for file in _rules_of(pack, errors)]
+    beside, own = _read_paths(paths_of(parts), errors)
+    others = (*beside, *texts_of(parts, errors))
+    packs += own
+    errors += [*_same_names(packs), *claims(others, packs)]
+    return Sources((*files, *others), tuple(packs))
+
+
+def _rules_of(pack: Pack, errors: list[RuleError]) -> Sequence[RuleFile]:
+    if pack is built_in_packs().get(pack.name):
+        return _built_in(pack.name)
+    return read_rules(pack, errors)
+
+
+@cache
+def _built_in(name: str) -> tuple[RuleFile, ...]:
+    """The files of a pack that comes with schedulog, read once: they do not change while a process runs."""
+    return tuple(read_rules(built_in_packs()[name], []))
+
+
+def claims(files: Iterable[RuleFile], packs: Sequence[Pack]) -> Iterator[RuleError]:
+    """Files that call themselves part of a pack to whose folder they do not belong (SL125)."""
+    manifests = {pack.name: pack.manifest for pack in packs}
+    for file in files:
+        claimed = parsed(file).pack
+        if claimed != file.pack and claimed in manifests:
+            yield RuleError("SL125", f"a file calls itself part of the pack `{claimed}`", where=file.name,
+                            reason=f"that pack is what lies beside {manifests[claimed]}",
+                            help="leave `%! pack:` out, or give it a name of its own")  # fmt: skip
+
+
+def rule_files(parts: Sequence[Part]) -> tuple[RuleFile, ...]:
+    """The texts of the rule files at the paths among `parts`, and of those that are texts; names of packs are passed over.
+
+    Raises RuleError SL107 for files that cannot be read, and SL123.
+    """
+    return own_sources(parts).files
+
+
+def own_sources(parts: Sequence[Part]) -> Sources:
+    """What is given by paths and as texts among `parts`. Raises RuleError SL107 and SL123."""
+    errors: list[RuleError] = []
+    files, packs = _read_paths(paths_of(parts), errors)
+    found = Sources((*files, *texts_of(parts, errors)), tuple(packs))
+    raise_all(errors)
+    return found
+
+
+def with_required(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """`parts`, and the packs that these ask for, directly or not, as far as they can be found by name."""
+    given = set(pack_names_of(parts)) | {"core"}
+    found: list[str] = []
+    left: list[Part] = list(parts)
+    while left:
+        sources = read_sources(left, [], core=False)
+        present = given | {pack.name for pack in sources.packs}
+        wanted = {requirement.pack for requirement in requirements(sources)} - present - set(found)
+        left = [name for name in sorted(wanted) if find_pack(name, []) is not None]
+        found += [name for name in left if isinstance(name, str)]
+    return (*parts, *sorted(found))
+
+
+def requirements(sources: Sources) -> Iterator[Requirement]:
+    """What the packs and files of some sources ask for; what is no requirement is passed over."""
+    for pack in sources.packs:
+        yield from pack.requires
+    for file in sources.files:
+        for text, _ in parsed(file).requires:
+            found = read_requirement(text)
+            if found is not None:
+                yield found
+
+
+def pack_names_of(parts: Sequence[Part]) -> tuple[str, ...]:
+    """The names of packs among `parts`; paths and texts are passed over."""
+    return tuple(part for part in parts if isinstance(part, str) and not is_path(part) and not is_text(part))
+
+
+def texts_of(parts: Iterable[Part], errors: list[RuleError]) -> list[RuleFile]:
+    """The rule texts among `parts`. Strings are called `<text 1>`, `<text 2>`, ...; one that is given twice is an SL128."""
+    found: dict[str, RuleFile] = {}
+    number = 0
+    for part in parts:
+        if isinstance(part, str) and is_text(part):
+            number += 1
+            part = RuleFile(f"<text {number}>", f"text-{number}", part)
+        if isinstance(part, RuleFile):
+            if part.text.strip() in found:
+                errors.append(_given_twice(part, found[part.text.strip()]))
+            else:
+                found[part.text.strip()] = part
+    return list(found.values())
+
+
+def _given_twice(file: RuleFile, first: RuleFile) -> RuleError:
+    return RuleError(
+        "SL128", "the same rules are given twice", where=file.name,
+        reason=f"they are those of {first.name}", help="give them once",
+    )  # fmt: skip
+
+
+def paths_of(parts: Sequence[Part]) -> list[Path]:
+    """The paths among `parts`."""
+    return [
+        Path(part)
+        for part in parts
+        if isinstance(part, os.PathLike) or (isinstance(part, str) and is_path(part))
+    ]
+
+
+def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> tuple[list[RuleFile], list[Pack]]:
+    """The rule files at `paths` and in folders there, each once; folders with a `pack.toml` are packs."""
+    found: dict[Path, RuleFile] = {}
+    packs: dict[Path, Pack] = {}
+    # Folders first, so that a file that is named on its own too keeps the pack of its folder.
+    for path in sorted(paths, key=lambda path: (not path.is_dir(), path)):
+        if not path.is_dir():
+            _add(found, [path], pack_of(path.resolve().name), errors)
+        elif not is_pack(path):
+            _add(found, _inside(path, errors), pack_of(path.resolve().name), errors)
+        elif path.resolve() not in packs:
+            pack = read_manifest(path, path.as_posix(), errors)
+            if pack is not None:
+                packs[path.resolve()] = pack
+                found.update({Path(file.name).resolve(): file for file in read_rules(pack, errors)})
+    return list(found.values()), list(packs.values())
+
+
+def _add(found: dict[Path, RuleFile], files: Sequence[Path], pack: str, errors: list[RuleError]) -> None:
+    for file in files:
+        if file.resolve() not in found:
+            read = read_file(file, file.as_posix(), pack, errors)
+            if read is not None:
+                found[file.resolve()] = read
+
+
+def _inside(folder: Path, errors: list[RuleError]) -> list[Path]:
+    """The rule files of a folder that is no pack. A pack below it has to be named itself: its code may run."""
+    found = sorted(file for suffix in SUFFIXES for file in folder.rglob(f"*{suffix}"))
+    below = sorted({pack.as_posix() for file in found if (pack := _pack_below(file, folder)) is not None})
+    for pack in below:
+        errors.append(RuleError("SL123", "a folder with a pack in it", where=folder.as_posix(),
+                                reason=f"{pack} has a pack.toml", help=f"name the pack: {pack}"))  # fmt: skip
+    if not found:
+        errors.append(RuleError("SL107", "a folder without rule files", where=folder.as_posix(),
+                                help="rule files end in .dl"))  # fmt: skip
+    return [file for file in found if is_rule_file(file.name)]
+
+
+def _pack_below(file: Path, folder: Path) -> Path | None:
+    between = (parent for parent in file.parents if parent != folder and folder in parent.parents)
+    return next((parent for parent in between if is_pack(parent)), None)
+
+
+def _same_names(packs: Sequence[Pack]) -> Iterator[RuleError]:
+    first: dict[str, Pack] = {}
+    for pack in packs:
+        other = first.setdefault(pack.name, pack)
+        if other is not pack:
+            yield RuleError(
+                "SL125",
+                f"two packs are called `{pack.name}`",
+                where=pack.place("name"),
+                reason=f"the other one is {other.manifest}; nothing is shadowed",
+                help="load one of them, or give this one a name of its own",
+            )
