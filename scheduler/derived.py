@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 Row = tuple[int, ...]
+
+READ: Final = (
+    "kernel", "member", "target", "reads_old", "version", "snapshot", "kept_before", "reads_aside", "refused",
+)  # fmt: skip
+"""The relations from which kernels are made, whatever the kinds of their rules."""
 
 
 class Rows(Protocol):

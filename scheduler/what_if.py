@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.scheduler.compare import Cause, DecisionChange, Difference, KernelOutcome, compare
+from schedulog.scheduler.derived import READ
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.measure import Measures, computed_in, measure, work
 from schedulog.scheduler.record.outcome import Attempt, attempt, outcome_of
@@ -138,25 +139,39 @@ def _switches(before: Policy, after: Policy) -> tuple[Cause, ...]:
 def _explained(
     found: Difference, old: Attempt, new: Attempt, names: Names, edits: tuple[Cause, ...]
 ) -> Difference:
-    """The difference with causes. For an error without decisions the edits are all there is to tell."""
+    """The difference with causes. Of an error that no changed decision leads to, the edits are all there is to tell."""
     if old.decisions is None or new.decisions is None:
-        return replace(found.explained({}, UNTRACED), causes=edits or (UNTRACED,))
+        return _because(found, edits)
+    rewriting = () if names == ((), ()) else _rewriting(old.decisions, new.decisions)
+    if not found.decisions:
+        kernels = _roots(READ, old.decisions, new.decisions, names)
+        return _because(found, edits if found.failure_differs else _through(kernels, rewriting))
     causes = causes_of(old.decisions, new.decisions, found.decisions, names)
-    if names != ((), ()):
-        rewriting = _rewriting(old.decisions, new.decisions)
-        causes = {atom: _through(because, rewriting) for atom, because in causes.items()}
-    told = found.explained(causes, UNTRACED)
-    alone = found.failure_differs and not found.decisions
-    return replace(told, causes=edits) if alone and edits else told
+    return found.explained({atom: _through(because, rewriting) for atom, because in causes.items()}, UNTRACED)
+
+
+def _because(found: Difference, causes: tuple[Cause, ...]) -> Difference:
+    """The difference with the same causes everywhere."""
+    causes = causes or (UNTRACED,)
+    kernels = tuple(replace(change, causes=causes) for change in found.kernels)
+    return replace(found, kernels=kernels, causes=causes)
 
 
 def _rewriting(old: Decisions, new: Decisions) -> tuple[Cause, ...]:
     """Why the graph was rewritten otherwise: the causes of what was decided about splits."""
-    sides = [d.before or d for d in (old, new)]
-    atoms = [{Speller(d).atom("split", row) for row in d.model.rows("split")} for d in sides]
-    changes = [DecisionChange(atom, "order", "removed", ()) for atom in atoms[0] - atoms[1]]
-    changes += [DecisionChange(atom, "order", "added", ()) for atom in atoms[1] - atoms[0]]
-    found = causes_of(sides[0], sides[1], changes)
+    return _roots(("split",), old.before or old, new.before or new, ((), ()))
+
+
+def _roots(relations: Sequence[str], old: Decisions, new: Decisions, names: Names) -> tuple[Cause, ...]:
+    """The causes of all rows of some relations that only one side has."""
+    spellers = [Speller(d, n) for d, n in zip((old, new), names, strict=True)]
+    sides = [
+        {speller.atom(name, row) for name in relations for row in d.model.rows(name)}
+        for d, speller in zip((old, new), spellers, strict=True)
+    ]
+    changes = [DecisionChange(atom, "", "removed", ()) for atom in sides[0] - sides[1]]
+    changes += [DecisionChange(atom, "", "added", ()) for atom in sides[1] - sides[0]]
+    found = causes_of(old, new, changes, names)
     return tuple(sorted({cause for because in found.values() for cause in because}))
 
 

@@ -95,9 +95,15 @@ def _recorded(
             "SL262", f"`#{line}` is no line of a record", where=name, help=f"{name}#0 is the first"
         )
     wanted = int(line or 0)
-    where = f"{name}#{wanted}"
+    return read_call(_line(name, wanted), f"{name}#{wanted}", read)
+
+
+def read_call(
+    text: str, where: str, read: Callable[[Mapping[str, Any], str], Recorded] = read_record
+) -> Graph:
+    """The graph of one recorded call, a line of a record. Raises GraphError SL235, SL263, and what is wrong with it."""
     try:
-        record = json.loads(_line(name, wanted))
+        record = json.loads(text)
         if not isinstance(record, dict):
             raise GraphError("SL263", "a recorded call is a JSON object", where=where)
         return read(record, where).graph
