@@ -53,6 +53,7 @@ KEYS: Final = (
     "refuse",
     "refusal",
     "allow",
+    "equivalent",
 )
 _FILE_KEYS: Final = frozenset({"pack", "requires"})
 
@@ -60,6 +61,7 @@ _ENTRY: Final = re.compile(r"([A-Za-z_]+)(?:[ \t]+([0-9]{1,4}))?[ \t]*:[ \t]*")
 _VALUE: Final = re.compile(
     r'"((?:\\.|[^"\\])*)"|((?:(?!%!|[ \t]{2,}[A-Za-z_]+(?:[ \t]+[0-9]{1,4})?[ \t]*:).)*)'
 )
+_EQUIVALENT: Final = re.compile(r"(#[1-9][0-9]*(?::[1-9][0-9]*(?:\.[1-9][0-9]*)?)?)[ \t]+(\S.*)")
 _GAP: Final = re.compile(r"(?:[ \t]|%!)*")
 RULE_ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*")
 
@@ -158,6 +160,11 @@ def _check_entry(entry: Entry) -> RuleError | None:
         return RuleError(
             "SL118", f"`{entry.value}` is not the code of a warning", where=entry.place, help=hint
         )
+    if entry.key == "equivalent" and not _EQUIVALENT.fullmatch(entry.value):
+        hint = "`%! equivalent: #2:3 why` says why clause 2 derives the same without its condition 3"
+        return RuleError(
+            "SL118", f"`{entry.value}` names no mutant and a reason", where=entry.place, help=hint
+        )
     if (entry.key == "refuse") != (entry.number is not None):
         hint = "`%! refuse 2: ...` words the failing of the second condition; no other key takes a number"
         return RuleError("SL118", f"wrong number at `{entry.key}`", where=entry.place, help=hint)
@@ -189,6 +196,11 @@ def rule_info(header: Header, rule_id: str, pack: str) -> RuleInfo:
             (e.number, e.value) for e in header.entries if e.key == "refuse" and e.number is not None
         ),
         refusal=refusal if refusal in REFUSALS else "",
+        equivalent=tuple(
+            (found[1], found[2])
+            for entry in header.entries
+            if entry.key == "equivalent" and (found := _EQUIVALENT.fullmatch(entry.value))
+        ),
     )
 
 
