@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from schedulog.cli.check import check_command
+from schedulog.cli.coverage import coverage_command
 from schedulog.cli.doc import doc_command
 from schedulog.cli.explain import explain_command
 from schedulog.cli.fmt import fmt_command
@@ -56,6 +57,7 @@ app.command("replay")(replay_command)
 app.command("check")(check_command)
 app.command("explain")(explain_command)
 app.command("test")(test_command)
+app.command("coverage")(coverage_command)
 app.command("fmt")(fmt_command)
 app.command("new")(new_command)
 app.command("doc")(doc_command)
