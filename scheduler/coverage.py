@@ -27,11 +27,15 @@ from schedulog.scheduler.why.support import derivations
 
 @dataclass(frozen=True, slots=True)
 class ConditionCoverage:
-    """A condition that can decide, counted from 1, and whether it does in some test."""
+    """A condition that can decide, counted from 1, and whether it does in some test.
+
+    `equivalent` is the reason for which the rule's header says that it never can; such a condition is not counted.
+    """
 
     number: int
     text: str
     decisive: bool
+    equivalent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +57,25 @@ class ClauseCoverage:
     conditions: tuple[ConditionCoverage, ...]
 
     @property
+    def counted(self) -> tuple[ConditionCoverage, ...]:
+        """The conditions that should decide in some test."""
+        return tuple(condition for condition in self.conditions if not condition.equivalent)
+
+    @property
     def decisive(self) -> int:
-        """How many conditions decide in some test."""
-        return sum(condition.decisive for condition in self.conditions)
+        """How many of those do."""
+        return sum(condition.decisive for condition in self.counted)
 
     @property
     def gaps(self) -> tuple[int, ...]:
-        """The conditions that decide in no test."""
-        return tuple(condition.number for condition in self.conditions if not condition.decisive)
+        """The numbers of those that do not."""
+        return tuple(condition.number for condition in self.counted if not condition.decisive)
 
     def __str__(self) -> str:
         """`my/far#1  fired 4  sole 4  refused 1  conditions 3/5 decisive  not decisive: 1,5`."""
         parts = [
             self.rule.name, f"fired {self.fired}", f"sole {self.sole}", f"refused {self.refused}",
-            f"conditions {self.decisive}/{len(self.conditions)} decisive",
+            f"conditions {self.decisive}/{len(self.counted)} decisive",
         ]  # fmt: skip
         if self.gaps:
             parts.append(f"not decisive: {','.join(map(str, self.gaps))}")
@@ -84,13 +93,13 @@ class Coverage:
     def percent(self) -> float:
         """The share of clauses and conditions that are covered; 100 where there are none."""
         covered = sum((clause.sole > 0) + clause.decisive for clause in self.clauses)
-        total = sum(1 + len(clause.conditions) for clause in self.clauses)
+        total = sum(1 + len(clause.counted) for clause in self.clauses)
         return 100.0 * covered / total if total else 100.0
 
     def summary(self) -> str:
         """`3 tests, 12 clauses, 11 needed; 30 conditions, 28 decisive; 92.9 %`."""
         needed = sum(clause.sole > 0 for clause in self.clauses)
-        conditions = sum(len(clause.conditions) for clause in self.clauses)
+        conditions = sum(len(clause.counted) for clause in self.clauses)
         decisive = sum(clause.decisive for clause in self.clauses)
         clauses = f"{plural(len(self.clauses), 'clause')}, {needed} needed"
         decided = f"{plural(conditions, 'condition')}, {decisive} decisive"
@@ -181,14 +190,15 @@ class _Counting:
 
     def result(self, rule: Rule) -> ClauseCoverage:
         info, name = self.program.infos[rule.id], rule.name
+        same = dict(info.equivalent)
         conditions = tuple(
             ConditionCoverage(
-                probe.condition,
-                format_item(rule.body[probe.condition - 1]),
-                (name, probe.condition) in self.decisive,
+                k,
+                format_item(rule.body[k - 1]),
+                (name, k) in self.decisive,
+                same.get(f"#{rule.clause}:{k}", ""),
             )
-            for probe in self.probes.probes
-            if probe.rule.name == name
+            for k in (probe.condition for probe in self.probes.probes if probe.rule.name == name)
         )
         counts = (self.tests[name], self.fired[name], self.sole[name], self.refused[name])
         return ClauseCoverage(rule, info.pack, info.status, *counts, conditions)

@@ -96,7 +96,10 @@ class Judge:
         for result in Runner(self.suite.program, folder=self.suite.folder).run_all(self.cases):
             if not result.passed:
                 raise UsageError(
-                    "SL708", "a test fails with the rules as they are", reason=str(result), help="mend it first"
+                    "SL708",
+                    "a test fails with the rules as they are",
+                    reason=str(result),
+                    help="mend it first",
                 )
 
     def verdict(self, mutant: Mutant) -> Verdict:

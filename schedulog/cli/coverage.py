@@ -44,7 +44,8 @@ def coverage_command(
         float, typer.Option("--min", min=0, max=100, metavar="N", help="Exit 1 below N percent.")
     ] = 0,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Drop each clause and each condition: which does no test notice?")
+        bool,
+        typer.Option("--mutants", help="Drop each clause and each condition: which does no test notice?"),
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="With --mutants: also who noticed each other one.")
@@ -95,7 +96,8 @@ def _record(found: Coverage) -> dict[str, Any]:
                 "file": c.rule.place.file, "line": c.rule.place.line,
                 "tests": c.tests, "fired": c.fired, "sole": c.sole, "refused": c.refused,
                 "conditions": [
-                    {"condition": k.number, "text": k.text, "decisive": k.decisive} for k in c.conditions
+                    {"condition": k.number, "text": k.text, "decisive": k.decisive, "equivalent": k.equivalent or None}
+                    for k in c.conditions
                 ],
             }
             for c in found.clauses
