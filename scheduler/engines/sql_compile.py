@@ -6,27 +6,35 @@ rows of the last round are a range of rowids and no row is ever copied to a delt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.engines.join_order import Scan, Step, order_rule
 from schedulog.scheduler.engines.sql_tables import Table
-from schedulog.scheduler.engines.sql_text import Delta, RuleText
+from schedulog.scheduler.engines.sql_text import Delta, Lookup, RuleText
 from schedulog.scheduler.engines.strata import Strata, SubComponent, stratify
 from schedulog.scheduler.engines.symbols import Symbols
 from schedulog.scheduler.language.program import Const, Literal_, Program, Rule
 
 
+Writer = Callable[[Rule, Symbols, Lookup], RuleText]
+"""Makes what writes one statement of a rule."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One INSERT of one rule. `needs`: relations that must have rows; `delta`: the relation whose new rows it reads."""
+    """One INSERT of one rule, its body in the order of `steps`.
+
+    `needs`: relations that must have rows; `delta`: the relation whose new rows the first step reads.
+    """
 
     sql: str
     head: str
     needs: tuple[str, ...]
     delta: str
     rule: Rule
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +58,12 @@ class SqlCode:
 
 
 class SqlCompiler:
-    """Compiles one program; `code` is the result."""
+    """Compiles one program; `code` is the result, written by `text`."""
 
-    def __init__(self, program: Program, strata: Strata, symbols: Symbols) -> None:
+    def __init__(self, program: Program, strata: Strata, symbols: Symbols, text: Writer = RuleText) -> None:
         self.program = program
         self.symbols = symbols
+        self.text = text
         derived = {name for sub in strata.subs for name in sub.relations}
         growing = {name for sub in strata.subs if sub.recursive for name in sub.relations}
         negated = {name for component in strata.components for name in component.negated}
@@ -103,11 +112,12 @@ class SqlCompiler:
             return table.name
 
         return Statement(
-            sql=RuleText(rule, self.symbols, lookup).insert(steps, delta),
+            sql=self.text(rule, self.symbols, lookup).insert(steps, delta),
             head=rule.head.relation,
             needs=tuple(sorted({step.atom.relation for step in steps if isinstance(step, Scan)})),
             delta=_relation(rule, delta.item) if delta else "",
             rule=rule,
+            steps=tuple(steps),
         )
 
 

@@ -67,7 +67,11 @@ class RuleText:
         self.write(query, steps, delta)
         heads = [self.value(term, query.env) for term in self.rule.head.terms] or ["0"]
         table = self.lookup(self.rule.head.relation, False, ())
-        return f'INSERT OR IGNORE INTO "{table}" {query.text(", ".join(heads))}'
+        return f'INSERT OR IGNORE INTO "{table}" {query.text(self.row(heads))}'
+
+    def row(self, values: Sequence[str]) -> str:
+        """Return what is selected for one match of the body."""
+        return ", ".join(values)
 
     def write(self, query: _Query, steps: Sequence[Step], delta: Delta | None) -> None:
         """Add some steps to a query."""

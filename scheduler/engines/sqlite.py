@@ -73,9 +73,13 @@ class Evaluator:
         self.code = code
         self.symbols = symbols
         self.limits = limits
-        self.database = SqliteDatabase(program, code, symbols, limits)
+        self.database = self.new_database()
         self.generation = 0
         self.thread = threading.get_ident()
+
+    def new_database(self) -> SqliteDatabase:
+        """Return an empty database for the program."""
+        return SqliteDatabase(self.program, self.code, self.symbols, self.limits)
 
     def evaluate(
         self, facts: Facts, functions: Functions | None = None, symbols: Symbols | None = None
@@ -104,7 +108,7 @@ class Evaluator:
             database.end()
         except BaseException:
             # Without a journal SQLite cannot undo the half of a statement that ran.
-            self.database = SqliteDatabase(self.program, self.code, self.symbols, self.limits)
+            self.database = self.new_database()
             raise
         statistics.statements = database.statements
         counts = dict(database.counts)
