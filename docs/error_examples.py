@@ -52,6 +52,8 @@ def _refreshed(page: str) -> str:
         kind, name, text = block.groups()
         parts.append(page[end : block.start()])
         end = block.end()
+        if given and kind != "text":
+            raise ValueError(f"a block gives what no `text` block shows: {given}")
         if name:
             Path(name).write_text(text, encoding="utf-8")
         elif kind == "console":

@@ -91,6 +91,11 @@ def _error_page(path: Path) -> str:
     return refreshed(path.read_text(encoding="utf-8"))
 
 
+def language_page() -> str:
+    """docs/language.md, with what its examples give now."""
+    return refreshed((FOLDER / "language.md").read_text(encoding="utf-8"))
+
+
 def errors_page() -> str:
     """docs/errors.md: all codes, each with a link to its page."""
     rows = (f"| [{code}](../schedulog/pages/{code}.md) | {title} |" for code, title in sorted(TITLES.items()))
@@ -98,7 +103,7 @@ def errors_page() -> str:
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {"schema.md": schema_page, "rules.md": all_packs, "errors.md": errors_page}
+    {"schema.md": schema_page, "rules.md": all_packs, "errors.md": errors_page, "language.md": language_page}
 )
 
 
