@@ -7,15 +7,16 @@ as it is now.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from schedulog.errors import SchedulogError
+from schedulog.errors import SchedulogError, UsageError
 from schedulog.facts.graph import Graph
 from schedulog.facts.json_format import read_graph, write_graph
 from schedulog.scheduler.compare import Cause, Difference, compare
 from schedulog.scheduler.language.load import load_program
-from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.program import FunctionCode, Program
+from schedulog.scheduler.pack_functions import unsupplied
 from schedulog.scheduler.record.capture import Capture, GivenRules
 from schedulog.scheduler.record.outcome import Attempt, attempt, outcome_of
 from schedulog.scheduler.record.program_text import read_program
@@ -35,8 +36,18 @@ class Instead:
 
 
 def rules_today(given: GivenRules) -> Program:
-    """The rules a caller gave, with the packs of today. Raises RuleError where they are no rule set any more."""
-    return load_program(given.packs, extra=given.files, disable=given.disable)
+    """The rules a caller gave, with the packs of today. Raises RuleError where they are no rule set any more.
+
+    A captured file is text: the functions of a pack that was given by its path are not captured (UsageError SL701).
+    """
+    program = load_program(given.packs, extra=given.files, disable=given.disable)
+    absent = sorted(unsupplied(program))
+    if absent:
+        packs = sorted({file.pack for file in given.files})
+        raise UsageError("SL701", f"functions not given: {', '.join('@' + name for name in absent)}",
+                         reason=f"they are not captured with the text of {', '.join(packs)}",
+                         help="replay with all packs of the call, given by their paths: --rules classic --rules ./my_pack")  # fmt: skip
+    return program
 
 
 class Replay:
@@ -76,12 +87,14 @@ class Replay:
         rest = (
             Cause("engine", scheduler.engine)
             if scheduler.engine != call.engine
-            else Cause("code", "schedulog")
+            else Cause(
+                "code", " or a function of ".join(["schedulog", *(c.pack for c in scheduler.program.code)])
+            )
         )
         options = {**call.options, **self._instead.options}
         if scheduler.program.sha == call.rules_sha and options == dict(call.options):
             return found.explained({}, rest)
-        then = self._then(call, graph)
+        then = self._then(call, graph, scheduler.program.code)
         if then is None or then.decisions is None or made.decisions is None:
             return found.explained({}, UNTRACED)
         if not _same(then.decisions.graph, made.decisions.graph):
@@ -91,12 +104,14 @@ class Replay:
         causes.update((atom, (rest,)) for atom in drifted)
         return found.explained(causes, UNTRACED)
 
-    def _then(self, call: Capture, graph: Graph) -> Attempt | None:
+    def _then(self, call: Capture, graph: Graph, code: tuple[FunctionCode, ...]) -> Attempt | None:
         """The captured call with its own rules, on today's code; None if it does not know those any more."""
         engine = self._instead.engine or call.engine
         try:
             scheduler = self._scheduler(
-                (call.rules_sha, engine), engine, lambda: read_program(call.program, call.rules_sha, {})
+                (call.rules_sha, engine),
+                engine,
+                lambda: replace(read_program(call.program, call.rules_sha, {}), code=code),
             )
         except SchedulogError:
             return None

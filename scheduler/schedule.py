@@ -22,6 +22,7 @@ from schedulog.scheduler.engines.symbols import Symbols
 from schedulog.scheduler.given import check_inputs, check_switches
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.pack_functions import PackFunctions, running
 from schedulog.scheduler.verify.decisions import check_decisions
 from schedulog.scheduler.verify.kernels import check_kernels
 from schedulog.scheduler.why.support import kernel_reasons
@@ -67,13 +68,24 @@ def cuts_of(decisions: Decisions) -> dict[Node, Cut]:
 class Scheduler:
     """A rule set on an engine, ready for any number of graphs and threads.
 
-    Raises UsageError: SL703 an unknown engine, SL705 one whose package is not installed.
+    `functions` stand in for those that the program's packs supply, whose Python files are else run here; `compiled` for what
+    the engine makes of the program.
+    Raises UsageError: SL703 an unknown engine, SL705 one whose package is not installed; RuleError SL126 for Python files
+    that fail.
     """
 
-    def __init__(self, program: Program, engine: str = "sqlite", limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        engine: str = "sqlite",
+        limits: Limits | None = None,
+        functions: PackFunctions | None = None,
+        compiled: Compiled | None = None,
+    ) -> None:
         self.program = program
         self.engine = engine
-        self._compiled = _compile(program, engine, limits or Limits())
+        self._functions = functions or running(program)
+        self._compiled = compiled or _compile(program, engine, limits or Limits())
 
     def decide(
         self, graph: Graph, options: Mapping[str, int] | None = None, edit: Edit | None = None
@@ -98,7 +110,8 @@ class Scheduler:
         if edit is not None:
             facts = Facts(graph, edit(facts.rows, symbols.intern), facts.looks)
         check_inputs(self.program, facts.rows)
-        model = self._compiled.evaluate(facts.rows, facts.looks.functions(), symbols)
+        own = self._functions.of(facts.looks, symbols, twice=bool(options.get("verify")))
+        model = self._compiled.evaluate(facts.rows, {**facts.looks.functions(), **own}, symbols)
         return Decisions(graph, facts, model, read_decisions(model))
 
     def schedule(self, decisions: Decisions) -> Schedule:

@@ -347,7 +347,7 @@ def test_failing_function(engine: str) -> None:
         "  at test.dl:5:1\n"
         "  r(X, H) :- e(X, Y), H = @half(Y).\n"
         "  ^\n"
-        "  why: it raised ValueError: odd\n"
+        "  why: with Y = 7 it raised ValueError: odd\n"
         "  help: make @half total on the values this rule hands it, or test them in a rule below"
     )
 
@@ -355,7 +355,7 @@ def test_failing_function(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_function_that_returns_no_int(engine: str) -> None:
     found = error_of(engine, CALL, {"e": [(1, 7)]}, {"half": lambda number: number / 2})
-    assert (found.code, found.reason) == ("SL130", "it returned 3.5, which is no int")
+    assert (found.code, found.reason) == ("SL130", "with Y = 7 it returned 3.5, which is no int")
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from schedulog.errors import ScheduleError
 from schedulog.scheduler.engines.strata import Strata, SubComponent
-from schedulog.scheduler.engines.symbols import Symbols
-from schedulog.scheduler.language.program import Program, Rule
+from schedulog.scheduler.engines.symbols import Symbols, quote
+from schedulog.scheduler.language.expression import postorder
+from schedulog.scheduler.language.program import Aggregate, Call, Compare, Const, Expr, Program, Rule, Var
 
 Row = tuple[int, ...]
 Functions = Mapping[str, Callable[..., int]]
@@ -74,16 +75,34 @@ class Engine(Protocol):
         """Let `not` inside the component see no rows of the relation."""
 
 
-def function_failed(rule: Rule, function: str, arguments: Sequence[int], reason: str) -> ScheduleError:
-    """Return the error for a registered function that raised or gave no integer."""
-    inner = ", ".join(map(str, arguments))
+def function_failed(rule: Rule, function: str, shown: Sequence[str], reason: str) -> ScheduleError:
+    """Return the error for a registered function that raised or gave no integer; `shown` are its arguments in words."""
+    bound = _bound(rule, function, shown)
     return ScheduleError(
         "SL130",
-        f"rule {rule.name}: @{function}({inner}) failed",
+        f"rule {rule.name}: @{function}({', '.join(shown)}) failed",
         where=rule.place,
-        reason=reason,
+        reason=f"with {', '.join(bound)} {reason}" if bound else reason,
         help=f"make @{function} total on the values this rule hands it, or test them in a rule below",
     )
+
+
+def _bound(rule: Rule, function: str, shown: Sequence[str]) -> list[str]:
+    """The variables of the rule that the failing call fixes: those that are its arguments."""
+    for call in (part for side in _sides(rule) for part in postorder(side) if isinstance(part, Call)):
+        given = list(zip(call.arguments, shown, strict=True)) if call.function == function else []
+        if given and all(quote(part.value) == text for part, text in given if isinstance(part, Const)):
+            return list(
+                dict.fromkeys(f"{part.name} = {text}" for part, text in given if isinstance(part, Var))
+            )
+    return []
+
+
+def _sides(rule: Rule) -> Iterator[Expr]:
+    items = [part for item in rule.body for part in (item.body if isinstance(item, Aggregate) else (item,))]
+    for item in items:
+        if isinstance(item, Compare):
+            yield from (item.left, item.right)
 
 
 def arithmetic_failed(rule: Rule, reason: str) -> ScheduleError:

@@ -18,21 +18,26 @@ ARITHMETIC = {"sl_add": "+", "sl_subtract": "-", "sl_multiply": "*", "sl_divide"
 
 @dataclass(slots=True)
 class Failure:
-    """A call that gave no integer. `function` is empty for arithmetic."""
+    """A call that gave no integer. `function` is empty for arithmetic; `shown` is how its arguments are written."""
 
     function: str
     arguments: tuple[int, ...]
     reason: str
+    shown: tuple[str, ...] = ()
 
     def error(self, rule: Rule) -> ScheduleError:
         """Return SL130 or SL131 for the rule that made the call."""
         if self.function:
-            return function_failed(rule, self.function, self.arguments, self.reason)
+            return function_failed(rule, self.function, self.shown, self.reason)
         return arithmetic_failed(rule, self.reason)
 
 
 class CallFailed(Exception):
     """Raised through an engine by a failing call; the engine's owner turns `Calls.failure` into an error."""
+
+
+class CallRefused(Exception):
+    """Raised by a function that says itself, in its text, why it gives no value."""
 
 
 class _Memo(dict[Any, int]):
@@ -87,6 +92,8 @@ class Calls:
     def checked(self, name: str, arguments: tuple[int, ...]) -> int:
         try:
             value = self.functions[name](*arguments)
+        except CallRefused as error:
+            raise self.fail(name, arguments, str(error)) from error
         except Exception as error:
             raise self.fail(name, arguments, f"it raised {type(error).__name__}: {error}") from error
         if type(value) is not int:
@@ -105,7 +112,10 @@ class Calls:
             raise self.fail("", (left, right), str(error)) from None
 
     def fail(self, function: str, arguments: tuple[int, ...], reason: str) -> CallFailed:
-        self.failure = self.failure or Failure(function, arguments, reason)
+        if self.failure is None:
+            shown = getattr(self.functions.get(function), "shown", None)
+            texts = tuple(shown(arguments)) if shown is not None else tuple(map(str, arguments))
+            self.failure = Failure(function, arguments, reason, texts)
         return CallFailed(reason)
 
 
@@ -117,5 +127,5 @@ def check_functions(declared: Mapping[str, Function], given: Functions) -> None:
             "SL701",
             f"functions not given: {', '.join('@' + name for name in missing)}",
             reason="the rules declare them with .function",
-            help="pass a mapping from name to a callable of ints that returns an int",
+            help='a pack supplies them (functions = "functions.py" in its pack.toml): name the pack, not its files',
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -34,7 +35,9 @@ def code_of(
     what it must not see; SL125 one that two packs supply.
     """
     found: dict[str, FunctionCode] = {}
-    for pack in (pack for pack in packs if pack.functions):
+    result: list[FunctionCode] = []
+    first_of_each = {pack.name: pack for pack in reversed(packs)}  # two of one name are told elsewhere
+    for pack in (pack for pack in first_of_each.values() if pack.functions):
         wanted = [function for function in declared.get(pack.name, ()) if function.name not in own]
         code = _read(pack, errors)
         if code is None:
@@ -46,7 +49,9 @@ def code_of(
             first = found.setdefault(function.name, code)
             if first is not code:
                 errors.append(_two(function, first, code))
-    return tuple({code.pack: code for code in found.values()}.values())
+        if wanted:
+            result.append(replace(code, functions=tuple(sorted({function.name for function in wanted}))))
+    return tuple(result)
 
 
 def _read(pack: Pack, errors: list[RuleError]) -> FunctionCode | None:

@@ -10,6 +10,7 @@ import sys
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from schedulog.errors import RuleError
@@ -46,6 +47,12 @@ def find_pack(name: str, errors: list[RuleError]) -> Pack | None:
         errors.append(_unknown(name))
         return None
     return _installed(offers[0], errors)
+
+
+def shipped_name(folder: Path) -> str | None:
+    """The pack that comes with schedulog whose folder this is."""
+    found = (name for name in pack_names() if Path(str(pack_folder(name))).resolve() == folder.resolve())
+    return next(found, None)
 
 
 def known_packs() -> tuple[str, ...]:

@@ -167,12 +167,13 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCode:
-    """The Python code behind the `.function`s of a pack: the text of `file`, or the module `module` if it is not empty."""
+    """The Python code behind a pack's `functions`: the text of `file`, or the module `module` if that is not empty."""
 
     pack: str
     file: str
     text: str
     module: str = ""
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
