@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.language.expression import HIGHEST, LOWEST
-from schedulog.scheduler.language.program import Const, Program
+from schedulog.scheduler.language.program import Const, Literal_, Program
 
 
 def check_switches(program: Program, options: Mapping[str, int]) -> None:
@@ -14,7 +14,7 @@ def check_switches(program: Program, options: Mapping[str, int]) -> None:
 
     Raises UsageError: SL730 no integer, SL731 outside the range.
     """
-    least = _least(program)
+    least = least_values(program)
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, int):
             raise UsageError("SL730", f"the switch {name!r} cannot be {value!r}", where="options",
@@ -25,7 +25,7 @@ def check_switches(program: Program, options: Mapping[str, int]) -> None:
                              reason=f"it goes from {low} to {HIGHEST}", help="give a number in this range")  # fmt: skip
 
 
-def _least(program: Program) -> dict[str, int]:
+def least_values(program: Program) -> dict[str, int]:
     """What the rules state with `least_limit`, of several the most."""
     found: dict[str, int] = {}
     for rule in program.rules:
@@ -34,6 +34,19 @@ def _least(program: Program) -> dict[str, int]:
             if isinstance(name, str) and isinstance(value, int):
                 found[name] = max(value, found.get(name, LOWEST))
     return found
+
+
+def switches(program: Program, *relations: str) -> list[str]:
+    """The names that rules give to the first argument of these relations, sorted: an option is asked for by its name.
+
+    `option`: switches; `default_limit`: limits, which an option of the same name replaces.
+    """
+    found: set[str] = set()
+    for rule in program.rules:
+        atoms = [rule.head, *(item.atom for item in rule.body if isinstance(item, Literal_))]
+        terms = [term for atom in atoms if atom.relation in relations for term in atom.terms[:1]]
+        found.update(term.value for term in terms if isinstance(term, Const) and isinstance(term.value, str))
+    return sorted(found)
 
 
 def check_inputs(program: Program, supplied: Collection[str]) -> None:

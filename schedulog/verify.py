@@ -111,14 +111,21 @@ def first_difference(graph: Graph, found: Values, wanted: Values) -> str:
 def distances(graph: Graph, found: Values, wanted: Values) -> Iterator[tuple[str, Distance]]:
     """How far outputs and memory of two executions are apart, by their names.
 
-    A requested look at memory shows what the call leaves there; it is compared as memory.
+    A requested name for memory shows what the call leaves there; it is compared as memory.
     """
     for name, source in zip(graph.outputs, graph.sink.src, strict=True):
-        if source.base.op is not Op.BUFFER:
+        if not _shows_memory(source):
             pair = (bits_as_numbers(source.base, values.outputs[name]) for values in (found, wanted))
             yield name, distance(*pair)
     for memory, array in wanted.memory.items():
         yield f"memory {memory.name}", distance(found.memory[memory], array)
+
+
+def _shows_memory(n: Node) -> bool:
+    """Whether a value is a name for memory of the graph: a look at it, a window into it, or what an assign wrote."""
+    while n.base.op is Op.BUFFER_VIEW:
+        (n,) = n.base.src
+    return n.base.op in (Op.BUFFER, Op.ASSIGN)
 
 
 def bits_as_numbers(base: Node, array: Array) -> Array:

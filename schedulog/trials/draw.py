@@ -1,0 +1,348 @@
+"""Random graphs for trials of rules.
+
+Every operation that rules tell apart occurs: elementwise ones that keep zero and that do not, reductions, movements with
+and without masks, casts, copies, assigns to whole buffers and to windows of them, several outputs, symbolic sizes. Values
+stay where every device agrees: comparisons and whole numbers are made of exact values only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from types import MappingProxyType
+from typing import Final
+
+from schedulog.trials.recipe import Recipe, Step
+
+Size = int | str
+_UNARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"f": ("neg", "exp", "sqrt", "recip", "sin", "tanh", "log2", "cos"), "i": ("neg",), "b": ()}
+)
+_BINARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "f": ("add", "mul", "sub", "max", "fdiv", "add", "mul"),
+        "i": ("add", "mul", "sub", "max", "xor", "idiv", "mod"),
+        "b": ("and", "or", "xor"),
+    }
+)
+_TYPES: Final = ("f32",) * 6 + ("i32",) * 3 + ("f16", "f64", "u8", "bool")
+_CASTS: Final = ("f16", "f32", "f64", "i32", "i64")
+_MOST_ELEMENTS: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A name with its shape and type. `exact`: no device rounds it otherwise; `memory`: a BUFFER or an ASSIGN."""
+
+    name: str
+    shape: tuple[Size, ...]
+    dtype: str
+    exact: bool = False
+    memory: bool = False
+    device: str = ""
+
+    @property
+    def kind(self) -> str:
+        return "b" if self.dtype == "bool" else "f" if "f" in self.dtype else "i"
+
+    @property
+    def plain(self) -> bool:
+        """Whether every size is known."""
+        return all(isinstance(s, int) for s in self.shape)
+
+
+def draw_recipe(generator: Random, most: int = 9) -> Recipe:
+    """A random graph of up to `most` operations and some memory. The same generator state gives the same graph."""
+    draft = _Draft(generator)
+    draft.begin()
+    for _ in range(generator.randint(2, most)):
+        draft.step()
+    return draft.finish()
+
+
+class _Draft:
+    """A graph under construction. `newest` names, per buffer, the value that holds its newest content."""
+
+    def __init__(self, generator: Random) -> None:
+        self.random = generator
+        self.steps: list[Step] = []
+        self.values: list[_Value] = []
+        self.newest: dict[str, _Value] = {}
+        self.closed: set[str] = set()
+
+    def begin(self) -> None:
+        """Memory, and perhaps a variable size."""
+        random = self.random
+        dims = [random.choice((1, 2, 3, 4, 4, 5, 8)) for _ in range(random.choice((1, 2, 2, 2, 3)))]
+        dtype = random.choice(_TYPES)
+        for name in "xyz"[: random.randint(1, 3)]:
+            shape = (
+                tuple(dims)
+                if random.random() < 0.8
+                else tuple(1 if random.random() < 0.5 else d for d in dims)
+            )
+            same = dtype if random.random() < 0.8 else random.choice(_TYPES)
+            self.add("load", (f"{same}{_shape(shape)}",), _Value(name, shape, same, exact=True, memory=True))
+            self.newest[name] = self.values[-1]
+        if random.random() < 0.1:
+            self.symbolic()
+
+    def symbolic(self) -> None:
+        """A window of a size known only when it runs."""
+        source = self.values[0]
+        size = source.shape[0]
+        if not isinstance(size, int) or size < 2:
+            return
+        self.steps.append(Step("n", "bind", (), f"min=1 max={size} value={self.random.randint(1, size)}"))
+        rest = "".join(f",(0,{s})" for s in source.shape[1:])
+        made = _Value(self.fresh(), ("n", *source.shape[1:]), source.dtype, source.exact)
+        self.add("shrink", (source.name,), made, f"to=(0,n){rest}")
+
+    def step(self) -> None:
+        """One more operation on what is there; the newest values are taken more often."""
+        random = self.random
+        v = self.values[-1] if random.random() < 0.4 else random.choice(self.values)
+        moves: list[Callable[[_Value], None]] = [self.unary] * 4 + [self.binary] * 6 + [self.reduce] * 4
+        moves += [self.cast] * 2 + [self.contiguous] * 3 + [self.select, self.constant, self.window]
+        if v.plain:
+            moves += [self.broadcast] * 3 + [
+                self.pad,
+                self.pad,
+                self.shrink,
+                self.flip,
+                self.permute,
+                self.reshape,
+            ]
+            moves += [self.assign] * 4 + [self.assign_window, self.assign_moved, self.copy]
+        random.choice(moves)(v)
+
+    def finish(self) -> Recipe:
+        """What nobody reads is requested, and sometimes something else besides."""
+        read = {word for step in self.steps for word in step.operands}
+        names = [v.name for v in self.values if v.name not in read and not (v.memory and v.name in "xyz")]
+        inner = [v.name for v in self.values if v.name in read and v.name not in "xyz"]
+        if inner and self.random.random() < 0.3:
+            names.append(self.random.choice(inner))
+        if not names:
+            names = [self.values[-1].name]
+        self.random.shuffle(names)
+        return Recipe(tuple(self.steps), tuple(names)).needed()
+
+    def fresh(self) -> str:
+        return f"v{len(self.steps)}"
+
+    def add(self, op: str, operands: tuple[str, ...], made: _Value, options: str = "") -> _Value:
+        self.steps.append(Step(made.name, op, operands, options))
+        self.values.append(made)
+        return made
+
+    def like(self, v: _Value, **changes: object) -> _Value:
+        """A new value of the shape, type and device of `v`."""
+        given: dict[str, object] = {"shape": v.shape, "dtype": v.dtype, "exact": False, "device": v.device}
+        return _Value(self.fresh(), **(given | changes))  # type: ignore[arg-type]
+
+    def unary(self, v: _Value) -> None:
+        ops = _UNARY[v.kind]
+        if ops:
+            op = self.random.choice(ops)
+            exact = v.exact and (v.kind != "f" or op == "neg")
+            self.add(op, (v.name,), self.like(v, exact=exact))
+
+    def binary(self, v: _Value) -> None:
+        op = self.random.choice(_BINARY[v.kind])
+        other = self.partner(v)
+        if other is None:
+            if v.kind == "b":
+                return
+            number = str(self.random.choice((1, 2, 3)))
+            self.add(op, (v.name, number), self.like(v, exact=v.exact and v.kind != "f"))
+            return
+        both = v.exact and other.exact
+        if both and v.kind != "b" and self.random.random() < 0.15:
+            self.add("cmplt", (v.name, other.name), self.like(v, dtype="bool", exact=True))
+            return
+        pair = (v.name, other.name) if self.random.random() < 0.5 else (other.name, v.name)
+        self.add(op, pair, self.like(v, exact=both and v.kind != "f"))
+
+    def partner(self, v: _Value) -> _Value | None:
+        """Another operand for an operation on `v`: one of its type and shape, or one that can be repeated to it."""
+        fit = [
+            w for w in self.values if (w.dtype, w.device) == (v.dtype, v.device) and _fits(w.shape, v.shape)
+        ]
+        if not fit or self.random.random() < 0.15:
+            return None
+        found = self.random.choice(fit)
+        return found if found.shape == v.shape else self.expand(found, v.shape)
+
+    def constant(self, v: _Value) -> None:
+        """A number in every element, seldom without a sum of it: that is an index range."""
+        self.add(
+            "const",
+            (str(self.random.choice((0, 1, 2))), f"{v.dtype}{_shape(v.shape)}"),
+            self.like(v, exact=True),
+        )
+        if self.random.random() < 0.7:
+            self.reduce(self.values[-1])
+
+    def window(self, v: _Value) -> None:
+        """The first bytes of some memory itself, not of a content."""
+        size = math.prod(_known(self.values[0].shape))
+        made = self.like(self.values[0], shape=(self.random.randint(1, size),))
+        self.add("buffer_view", (self.values[0].name, f"{made.dtype}{_shape(made.shape)}"), made)
+
+    def select(self, v: _Value) -> None:
+        conditions = [
+            w for w in self.values if w.dtype == "bool" and (w.shape, w.device) == (v.shape, v.device)
+        ]
+        other = self.partner(v)
+        if conditions and other is not None and v.kind != "b":
+            condition = self.random.choice(conditions)
+            exact = v.exact and other.exact and condition.exact
+            self.add("where", (condition.name, v.name, other.name), self.like(v, exact=exact))
+
+    def reduce(self, v: _Value) -> None:
+        axes = [i for i, size in enumerate(v.shape) if size != 1]
+        if not axes or v.kind == "b":
+            return
+        chosen = sorted(self.random.sample(axes, self.random.randint(1, len(axes))))
+        op = self.random.choice(("sum", "sum", "sum", "max", "prod"))
+        shape = tuple(1 if i in chosen else s for i, s in enumerate(v.shape))
+        exact = v.exact and (v.kind != "f" or op == "max")
+        self.add(op, (v.name,), self.like(v, shape=shape, exact=exact), f"axis={_list(chosen)}")
+
+    def broadcast(self, v: _Value) -> None:
+        """Repeated along the axes of size 1, to the shape of another value where one fits."""
+        shapes = [w.shape for w in self.values if w.shape != v.shape and w.plain and _fits(v.shape, w.shape)]
+        if shapes:
+            self.expand(v, self.random.choice(shapes))
+
+    def expand(self, v: _Value, shape: tuple[Size, ...]) -> _Value:
+        return self.add("expand", (v.name,), self.like(v, shape=shape, exact=v.exact), f"to={_shape(shape)}")
+
+    def moved(self, v: _Value, op: str, shape: tuple[Size, ...], options: str) -> None:
+        self.add(op, (v.name,), self.like(v, shape=shape, exact=v.exact), options)
+
+    def pad(self, v: _Value) -> None:
+        sizes, by = (
+            _known(v.shape),
+            [(self.random.choice((0, 0, 1)), self.random.choice((0, 1, 2))) for _ in v.shape],
+        )
+        shape = tuple(s + a + b for s, (a, b) in zip(sizes, by, strict=True))
+        if shape != sizes and math.prod(shape) <= _MOST_ELEMENTS:
+            self.moved(v, "pad", shape, f"by={_pairs(by)}")
+
+    def shrink(self, v: _Value) -> None:
+        sizes = _known(v.shape)
+        begins = [self.random.randint(0, (s - 1) // 2) for s in sizes]
+        ends = [self.random.randint(b + 1, s) for b, s in zip(begins, sizes, strict=True)]
+        pairs = list(zip(begins, ends, strict=True))
+        shape = tuple(e - b for b, e in pairs)
+        if shape != sizes:
+            self.moved(v, "shrink", shape, f"to={_pairs(pairs)}")
+
+    def flip(self, v: _Value) -> None:
+        self.moved(v, "flip", v.shape, f"axis={self.random.randrange(len(v.shape))}")
+
+    def permute(self, v: _Value) -> None:
+        order = self.random.sample(range(len(v.shape)), len(v.shape))
+        if order != sorted(order):
+            self.moved(v, "permute", tuple(v.shape[i] for i in order), f"order={_list(order)}")
+
+    def reshape(self, v: _Value) -> None:
+        sizes = _known(v.shape)
+        total = math.prod(sizes)
+        parts = [(total,), (total, 1), *((d, total // d) for d in range(2, total) if total % d == 0)]
+        shape = self.random.choice([p for p in parts if p != sizes] or [sizes])
+        if shape != sizes:
+            self.moved(v, "reshape", shape, f"to={_shape(shape)}")
+
+    def cast(self, v: _Value) -> None:
+        """Inexact values are made no more exact: a wider type is compared as such."""
+        dtype = self.random.choice([t for t in _CASTS if v.exact or t == "f16"])
+        if dtype != v.dtype:
+            self.add("cast", (v.name, dtype), self.like(v, dtype=dtype, exact=v.exact))
+
+    def contiguous(self, v: _Value) -> None:
+        if not v.memory:
+            self.add("contiguous", (v.name,), self.like(v, exact=v.exact))
+
+    def copy(self, v: _Value) -> None:
+        if self.random.random() < 0.4:
+            device = "A" if v.device == "B" else "B"
+            self.add("copy", (v.name,), self.like(v, exact=v.exact, device=device), f"device={device}")
+
+    def assign(self, v: _Value) -> None:
+        """A whole buffer is overwritten; what it holds then is a new value, the old one may still be read."""
+        open_ = [
+            b for b, w in self.newest.items() if b not in self.closed and _same(w, v) and w.name != v.name
+        ]
+        if open_:
+            self.overwrite(self.random.choice(open_), v)
+
+    def overwrite(self, name: str, v: _Value) -> None:
+        made = self.like(v, exact=v.exact, memory=True)
+        self.newest[name] = self.add("assign", (self.newest[name].name, v.name), made)
+
+    def assign_moved(self, _: _Value) -> None:
+        """A buffer is overwritten with its own content in another order, or with what a sum of it gives."""
+        name = self.random.choice(list(self.newest))
+        content = self.newest[name]
+        if name in self.closed or not content.plain:
+            return
+        if self.random.random() < 0.6:
+            self.flip(content)
+        else:
+            self.reduce(content)
+            if self.values[-1].shape != content.shape and _fits(self.values[-1].shape, content.shape):
+                self.expand(self.values[-1], content.shape)
+        self.unary(self.values[-1])
+        if _same(self.values[-1], content):
+            self.overwrite(name, self.values[-1])
+
+    def assign_window(self, v: _Value) -> None:
+        """A part of a buffer is overwritten. Nothing else is written there afterwards: that would have no order."""
+        open_ = [
+            b
+            for b, w in self.newest.items()
+            if b not in self.closed and (w.dtype, w.device) == (v.dtype, v.device)
+        ]
+        for name in open_:
+            target = self.newest[name]
+            begins = tuple((0, s) for s in _known(v.shape))
+            inside = len(target.shape) == len(v.shape) and all(
+                s <= t for s, t in zip(_known(v.shape), _known(target.shape), strict=True)
+            )
+            if inside and target.shape != v.shape:
+                window = self.add(
+                    "shrink", (target.name,), self.like(v, exact=target.exact), f"to={_pairs(begins)}"
+                )
+                self.add("assign", (window.name, v.name), self.like(v, exact=v.exact))
+                self.closed.add(name)
+                return
+
+
+def _same(one: _Value, other: _Value) -> bool:
+    return (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
+
+
+def _fits(shape: tuple[Size, ...], wanted: tuple[Size, ...]) -> bool:
+    """Whether a shape is another one, or becomes it when axes of size 1 are repeated."""
+    return len(shape) == len(wanted) and all(s in (1, w) for s, w in zip(shape, wanted, strict=True))
+
+
+def _known(shape: tuple[Size, ...]) -> tuple[int, ...]:
+    return tuple(s for s in shape if isinstance(s, int))
+
+
+def _shape(shape: tuple[Size, ...]) -> str:
+    return f"[{_list(shape)}]"
+
+
+def _list(items: tuple[Size, ...] | list[int]) -> str:
+    return ",".join(map(str, items))
+
+
+def _pairs(pairs: list[tuple[int, int]] | tuple[tuple[int, int], ...]) -> str:
+    return ",".join(f"({a},{b})" for a, b in pairs)

@@ -1,0 +1,200 @@
+"""How well is a rule tried? The rungs that it reached, by what was found now.
+
+0: nothing holds. 1: its own tests pass. 2: random graphs on which it fired, fused equal to unfused on every device present.
+3: all graphs of up to 4 operations on a small piece of memory. A rule of kind `check` is there not to fire: it reaches a
+rung by letting pass every graph that has a schedule.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import Final
+
+from schedulog.scheduler.language.program import Program
+from schedulog.trials.draw import draw_recipe
+from schedulog.trials.minimal import minimal
+from schedulog.trials.parts import clauses, only
+from schedulog.trials.recipe import Sample
+from schedulog.trials.shrink import shrink
+from schedulog.trials.small import small_recipes
+from schedulog.trials.switches import draw_options
+from schedulog.trials.trial import Fault, Trials, Tried
+
+SMALL: Final = 4
+"""Operations of the graphs that rung 3 is about."""
+_BATCH: Final = 48
+"""Schedules that are compiled and run together."""
+_CANDIDATES: Final = 20
+"""So many graphs are drawn for each that is wanted, at most."""
+_OTHERS: Final = 0.1
+"""Chance that a graph is run on which none of the watched rules fires."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is tried: random graphs to run, their seed, the most operations of the exhaustive part (0: none), and
+    the seconds after which nothing new is begun."""
+
+    graphs: int = 200
+    seed: int = 0
+    exhaustive: int = 0
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample:
+    """A graph on which the rules go wrong, made small; `culprits` are the clauses without any of which it goes right,
+    none if core alone does it."""
+
+    sample: Sample
+    fault: Fault
+    culprits: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Findings:
+    """What the trials of one rule set found, as far as they went."""
+
+    devices: tuple[str, ...]
+    ran: int = 0
+    drawn: int = 0
+    refused: int = 0
+    small: int = 0
+    small_total: int = 0
+    small_done: bool = False
+    late: bool = False
+    seconds: float = 0.0
+    fired: Counter[str] = field(default_factory=Counter)
+    fired_small: Counter[str] = field(default_factory=Counter)
+    counterexample: Counterexample | None = None
+
+    def rung(self, kind: str, rule: str, *, tested: bool, failing: bool) -> int:
+        """The rung that a rule of this kind reached."""
+        bad = self.counterexample
+        if failing or (bad is not None and any(name.rpartition("#")[0] == rule for name in bad.culprits)):
+            return 0
+        if bad is None and self.small_done and (kind == "check" or self.fired_small[rule]):
+            return 3
+        if bad is None and self.ran and (kind == "check" or self.fired[rule]):
+            return 2
+        return int(tested)
+
+
+Progress = Callable[[str, int, int], None]
+"""Told what is done, how many of how many."""
+
+
+def try_rules(
+    program: Program, watched: Sequence[str], devices: Sequence[str], effort: Effort, progress: Progress
+) -> Findings:
+    """Try a rule set on random graphs, then on all small ones, up to the first counterexample or the end of the time."""
+    trials = Trials(program, devices, watched)
+    found = Findings(tuple(devices))
+    begin = time.monotonic()
+    fault = _random(trials, found, effort, begin + effort.seconds, progress)
+    if fault is None and effort.exhaustive and not found.late:
+        fault = _exhaustive(trials, found, effort, begin + effort.seconds, progress)
+    if fault is not None:
+        progress("shrinking", 0, 1)
+        found.counterexample = _counterexample(program, trials, *fault)
+    found.seconds = time.monotonic() - begin
+    return found
+
+
+def _random(
+    trials: Trials, found: Findings, effort: Effort, end: float, progress: Progress
+) -> tuple[Sample, Fault] | None:
+    chosen = (tried for tried in _drawn(trials, found, effort) if time.monotonic() < end or _note_late(found))
+    for batch in _batches(islice(chosen, effort.graphs), end):
+        fault = _first_fault(trials, batch)
+        if fault is not None:
+            return fault
+        for tried in batch:
+            found.fired.update(tried.fired)
+            found.refused += bool(tried.refused)
+            found.ran += tried.schedule is not None
+        progress("random graphs", found.ran + found.refused, effort.graphs)
+        if found.late:
+            break
+    return None
+
+
+def _note_late(found: Findings) -> bool:
+    found.late = True
+    return False
+
+
+def _drawn(trials: Trials, found: Findings, effort: Effort) -> Iterator[Tried]:
+    """Random graphs that are worth a run: a watched rule fires, or something is wrong; and some others."""
+    generator = Random(effort.seed)
+    for _ in range(effort.graphs * _CANDIDATES):
+        if found.late:
+            return
+        sample = Sample(draw_recipe(generator), draw_options(trials.written.program, generator))
+        other = generator.random() < _OTHERS
+        tried = trials.decide(sample)
+        found.drawn += 1
+        if tried.fired or tried.fault or other:
+            yield tried
+
+
+def _exhaustive(
+    trials: Trials, found: Findings, effort: Effort, end: float, progress: Progress
+) -> tuple[Sample, Fault] | None:
+    recipes = list(small_recipes(effort.exhaustive))
+    found.small_total = len(recipes)
+    tried = (trials.decide(Sample(recipe), order=False) for recipe in recipes)
+    for batch in _batches(tried, end):
+        fault = _first_fault(trials, batch)
+        if fault is not None:
+            return fault
+        for one in batch:
+            found.fired_small.update(one.fired)
+        found.small += len(batch)
+        progress("small graphs", found.small, found.small_total)
+        if time.monotonic() > end and found.small < found.small_total:
+            found.late = True
+            return None
+    found.small_done = effort.exhaustive >= SMALL
+    return None
+
+
+def _batches(tried: Iterable[Tried], end: float) -> Iterator[list[Tried]]:
+    """Some at a time; the last ones together. A fault ends a batch, so that it is told at once."""
+    batch: list[Tried] = []
+    for one in tried:
+        batch.append(one)
+        if len(batch) == _BATCH or one.fault is not None or time.monotonic() > end:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _first_fault(trials: Trials, batch: Sequence[Tried]) -> tuple[Sample, Fault] | None:
+    for tried, fault in zip(batch, trials.run(batch), strict=True):
+        wrong = tried.fault or fault
+        if wrong is not None:
+            return tried.sample, wrong
+    return None
+
+
+def _counterexample(program: Program, trials: Trials, sample: Sample, fault: Fault) -> Counterexample:
+    """The sample made small, with the fault it still has and the clauses that are needed for it."""
+
+    def breaks(candidate: Sample) -> bool:
+        found = trials.fault(candidate)
+        return found is not None and found.key == fault.key
+
+    small = shrink(sample, breaks)
+
+    def guilty(kept: Sequence[str]) -> bool:
+        found = Trials(only(program, kept), trials.devices).fault(small)
+        return found is not None and found.key == fault.key
+
+    return Counterexample(small, trials.fault(small) or fault, tuple(minimal(clauses(program), guilty)))
