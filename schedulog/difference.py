@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from schedulog.agreement import Agreement, agreements
-from schedulog.arguments import graph_behind, integers_of, name_of, names_of, paths_or_names
+from schedulog.arguments import graph_behind, integers_of, name_of, names_of, rule_parts
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.simplify import simplify as simplify_graph
@@ -21,6 +21,7 @@ from schedulog.scheduler.compare_text import (
     order_lines,
     some,
 )
+from schedulog.scheduler.given import check_switches
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.measure import Measures
@@ -124,9 +125,9 @@ def diff(
     given, switches = graph_behind(graph), integers_of("options", options)
     second = switches | integers_of("options_after", options_after)
     kind = name_of("engine", engine)
-    sides = (
-        Policy(Scheduler(_program(rules), kind), o) for rules, o in ((before, switches), (after, second))
-    )
+    sides = [Policy(Scheduler(_program(r), kind), o) for r, o in ((before, switches), (after, second))]
+    for side in sides:
+        check_switches(side.scheduler.program, side.options)
     shown = simplify_graph(given, preserves="values").graph if simplify else given
     return compared(what_if(shown, *sides), names_of("device", device), seed)
 
@@ -138,7 +139,7 @@ def compared(trial: Trial, devices: Sequence[str] = (), seed: int = 0) -> Diff:
 
 
 def _program(given: Given) -> Program:
-    return given if isinstance(given, Program) else load_program(paths_or_names("rules", given))
+    return given if isinstance(given, Program) else load_program(rule_parts("rules", given))
 
 
 def _side(found: Measures | None, failure: Failure | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import typer
 
 from schedulog.cli.check import check_command
 from schedulog.cli.coverage import coverage_command
+from schedulog.cli.diff import diff_command
 from schedulog.cli.doc import doc_command
 from schedulog.cli.explain import explain_command
 from schedulog.cli.fmt import fmt_command
@@ -19,6 +20,7 @@ from schedulog.cli.replay import replay_command
 from schedulog.cli.run import run_command
 from schedulog.cli.sql import sql_command
 from schedulog.cli.test import test_command
+from schedulog.cli.verify import verify_command
 from schedulog.cli.why import why_command
 from schedulog.cli.whynot import whynot_command
 
@@ -54,10 +56,12 @@ app.command("why")(why_command)
 app.command("whynot")(whynot_command)
 app.command("graph")(graph_command)
 app.command("replay")(replay_command)
+app.command("diff")(diff_command)
 app.command("check")(check_command)
 app.command("explain")(explain_command)
 app.command("test")(test_command)
 app.command("coverage")(coverage_command)
+app.command("verify")(verify_command)
 app.command("fmt")(fmt_command)
 app.command("new")(new_command)
 app.command("doc")(doc_command)

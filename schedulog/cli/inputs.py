@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from schedulog.errors import DeviceError, UsageError
 from schedulog.facts.dtype import DType
 from schedulog.facts.graph import Graph
-from schedulog.scheduler.language.program import Const, Literal_, Program
+from schedulog.scheduler.given import switches
+from schedulog.scheduler.language.program import Program
 
 Value = TypeVar("Value")
 
@@ -48,16 +49,28 @@ def pairs(
 
 def check_options(program: Program, options: Iterable[str]) -> None:
     """Refuse a switch that no rule asks about: it would change nothing. Raises UsageError SL706."""
-    known: set[str] = set()
-    for rule in program.rules:
-        atoms = [rule.head, *(item.atom for item in rule.body if isinstance(item, Literal_))]
-        terms = [term for atom in atoms if atom.relation in _SWITCHES for term in atom.terms[:1]]
-        known.update(term.value for term in terms if isinstance(term, Const) and isinstance(term.value, str))
+    known = switches(program, *_SWITCHES)
     for name in options:
         if name not in known:
-            near = get_close_matches(name, sorted(known), 1)
-            help = f"did you mean {near[0]}?" if near else f"switches: {', '.join(sorted(known))}"
+            near = get_close_matches(name, known, 1)
+            help = f"did you mean {near[0]}?" if near else f"switches: {', '.join(known)}"
             raise UsageError("SL706", f"no rule asks about `{name}`", where="--set", help=help)
+
+
+def check_asked(programs: Sequence[Program], options: Iterable[str]) -> None:
+    """Refuse a switch that no rule of any program asks about. Raises UsageError SL706."""
+    for name in options:
+        refused = [error for error in (_refusal(p, name) for p in programs) if error is not None]
+        if refused and len(refused) == len(programs):
+            raise refused[0]
+
+
+def _refusal(program: Program, option: str) -> UsageError | None:
+    try:
+        check_options(program, [option])
+    except UsageError as error:
+        return error
+    return None
 
 
 def read_array(path: str) -> NDArray[Any]:

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from schedulog.cli.inputs import check_options, pairs
+from schedulog.cli.inputs import check_asked, pairs
 from schedulog.cli.output import print_json
 from schedulog.cli.replay_pool import Job, replay_all
 from schedulog.cli.replay_text import changed, replay_record, show_replay
 from schedulog.cli.run import AsJson, Options
-from schedulog.errors import RuleError, UsageError
+from schedulog.errors import RuleError
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.record.capture import Captures
@@ -37,7 +37,8 @@ def replay_command(
     if engine is not None:
         # An engine that cannot be used is one error, not one a call.
         Scheduler(program or load_program(()), engine)
-    _check_switches(captures, program, options)
+    if options:
+        check_asked(_programs(captures) if program is None else [program], options)
     results = replay_all(captures, _job(database, Instead(program, engine, options)), jobs)
     if as_json:
         print_json(replay_record(results))
@@ -51,17 +52,6 @@ def _job(database: str, instead: Instead) -> Job:
     return Job(database, f"{sha} {instead.engine} {sorted(instead.options.items())}", instead)
 
 
-def _check_switches(captures: Captures, program: Program | None, options: dict[str, int]) -> None:
-    """Refuse a switch that no rule of any call asks about. Raises UsageError SL706."""
-    programs = [] if program is None else [program]
-    if options and program is None:
-        programs = _programs(captures)
-    for name in options:
-        refused = [error for error in (_refusal(p, name) for p in programs) if error is not None]
-        if refused and len(refused) == len(programs):
-            raise refused[0]
-
-
 def _programs(captures: Captures) -> list[Program]:
     """The rule sets of the calls; of those that cannot be loaded any more the replay will tell."""
     found = []
@@ -71,11 +61,3 @@ def _programs(captures: Captures) -> list[Program]:
         except RuleError:
             continue
     return found
-
-
-def _refusal(program: Program, option: str) -> UsageError | None:
-    try:
-        check_options(program, [option])
-    except UsageError as error:
-        return error
-    return None
