@@ -9,7 +9,7 @@ from weakref import ref
 
 T = TypeVar("T")
 
-_FEWEST: Final = 4096
+_FEWEST: Final = 1 << 14
 """Entries below which nothing is looked through for the dead."""
 
 

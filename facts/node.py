@@ -144,6 +144,35 @@ def node(
     return _INTERNED.add(key, fresh)
 
 
+def remade(n: Node, src: tuple[Node, ...]) -> Node:
+    """The same operation on other sources. A view has its source's dtype, which only an image changes.
+
+    Raises GraphError as `node` does.
+    """
+    if not _take_over(n, src):
+        return node(n.op, src, n.arg, None if n.op is Op.VIEW else n.dtype, n.label)
+    key = _key(n.op, src, n.arg, n.dtype)
+    known = _INTERNED.find(key)
+    if known is not None:
+        return known
+    fresh = Node()
+    fresh.op, fresh.src, fresh.arg, fresh.label = n.op, src, n.arg, n.label
+    fresh.dtype, fresh.shape, fresh.device = n.dtype, n.shape, n.device
+    return _INTERNED.add(key, fresh)
+
+
+def _take_over(n: Node, src: tuple[Node, ...]) -> bool:
+    """Whether new sources are so like the old ones that all holds on them that was found when `n` was made."""
+    if n.op is Op.ASSIGN or (n.op is Op.VIEW and n.dtype != n.src[0].dtype):
+        return False
+    for new, old in zip(src, n.src, strict=True):
+        if new.shape != old.shape or new.device != old.device:
+            return False
+        if new.dtype is not old.dtype and new.dtype != old.dtype:
+            return False
+    return True
+
+
 def _key(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType) -> Hashable:
     """What tells a node from all others, as `Interned` wants it: sources and memory by identity, types by their names."""
     identity = arg.key() if op is Op.CONST else id(arg) if op is Op.BUFFER else arg
@@ -237,7 +266,7 @@ def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DTyp
             raise GraphError("SL212", f"{op} needs a dtype")
         return dtype
     derived = _derived_dtype(op, src, arg)
-    if dtype is None or dtype == derived:
+    if dtype is None or dtype is derived or dtype == derived:
         return derived
     # An image is another place for the same floats, which its users may not know of.
     if dtype.image is None and derived.image is None:

@@ -544,6 +544,14 @@ def test_what_is_said_to_keep_values_keeps_their_bits(law: Rule, pool: Mapping[O
     assert (applied == 0) == (law.id in ABOUT_STORAGE)
 
 
+@pytest.mark.parametrize("law", [law for law in RULES if law.beside is not None], ids=lambda law: law.id)
+def test_a_rule_says_nothing_without_the_sources_it_names(law: Rule, pool: Mapping[Op, list[Node]]) -> None:
+    assert law.beside is not None
+    assert not law.beside.isdisjoint(s.op for s in CASES[law.id]()[0].src)
+    without = (n for op in sorted(law.ops) for n in pool[op] if law.beside.isdisjoint(s.op for s in n.src))
+    assert [n for n in without if law.apply(n) is not None] == []
+
+
 NUMBERS = st.integers(-3, 3)
 PAIRS = st.sampled_from(
     [Op.ADD, Op.MUL, Op.MAX, Op.IDIV, Op.MOD, Op.CMPLT, Op.CMPNE, Op.XOR, Op.AND, Op.OR, Op.SUB]

@@ -34,7 +34,7 @@ def beside(n: Node, value: bool | int) -> Node | None:
     return left if holds(right, value) else right if holds(left, value) else None
 
 
-@rule(Op.ADD)
+@rule(Op.ADD, beside=Op.CONST)
 def add_zero(n: Node) -> Node | None:
     """x + 0 is x, for integers and bool; so is x + -0.0, for floats."""
     return next((x for x, zero in either(n) if holds(zero, 0) and _changes_nothing(zero)), None)
@@ -45,13 +45,13 @@ def _changes_nothing(zero: Node) -> bool:
     return not zero.dtype.is_float or math.copysign(1.0, zero.arg.value) < 0
 
 
-@rule(Op.ADD, "finite")
+@rule(Op.ADD, "finite", beside=Op.CONST)
 def add_positive_zero(n: Node) -> Node | None:
     """x + 0.0 is x for floats, except that -0.0 + 0.0 is 0.0."""
     return beside(n, 0) if n.dtype.is_float else None
 
 
-@rule(Op.MUL)
+@rule(Op.MUL, beside=Op.CONST)
 def times_one(n: Node) -> Node | None:
     """x * 1 is x."""
     return beside(n, 1)
@@ -65,26 +65,26 @@ def divided_by_itself(n: Node) -> Node | None:
     return filled(n, 1) if x is divisor and unknown else None
 
 
-@rule(Op.IDIV)
+@rule(Op.IDIV, beside=Op.CONST)
 def divided_by_one(n: Node) -> Node | None:
     """x // 1 is x, for integers."""
     return n.src[0] if holds(n.src[1], 1) and not n.dtype.is_float else None
 
 
-@rule(Op.IDIV)
+@rule(Op.IDIV, beside=Op.CONST)
 def divided_by_minus_one(n: Node) -> Node | None:
     """x // -1 is -x, for integers."""
     negated = holds(n.src[1], -1) and not n.dtype.is_float
     return alu(Op.MUL, *n.src, label=n.label) if negated else None
 
 
-@rule(Op.MUL, "finite")
+@rule(Op.MUL, "finite", beside=Op.RECIP)
 def times_own_reciprocal(n: Node) -> Node | None:
     """x * (1/x) is 1, if x is neither 0 nor infinite."""
     return next((filled(n, 1) for x, r in either(n) if r.op is Op.RECIP and r.src[0] is x), None)
 
 
-@rule(Op.MUL, "finite")
+@rule(Op.MUL, "finite", beside=Op.RECIP)
 def times_and_divided(n: Node) -> Node | None:
     """(x * y) * (1/y) is x, if y is neither 0 nor infinite."""
     for product, reciprocal in either(n):
@@ -96,7 +96,7 @@ def times_and_divided(n: Node) -> Node | None:
     return None
 
 
-@rule(Op.MOD)
+@rule(Op.MOD, beside=Op.MOD)
 def remainder_twice(n: Node) -> Node | None:
     """(x % y) % y is x % y, for integers and bool."""
     # A tiny negative float has the divisor itself, rounded, as its remainder.
@@ -105,7 +105,7 @@ def remainder_twice(n: Node) -> Node | None:
     return inner if repeated else None
 
 
-@rule(Op.ADD)
+@rule(Op.ADD, beside=Op.MOD)
 def quotient_and_remainder(n: Node) -> Node | None:
     """x % c + (x // c) * c is x, for integers and a constant c that is not 0."""
     for rest, scaled in either(n):
@@ -115,7 +115,7 @@ def quotient_and_remainder(n: Node) -> Node | None:
     return None
 
 
-@rule(Op.ADD)
+@rule(Op.ADD, beside=Op.MUL)
 def scaled_quotient_and_remainder(n: Node) -> Node | None:
     """(x // a) * c + (x % a) * b is x * b, for integers and constants with a * b = c and a not 0."""
     for weighted, scaled in either(n):
@@ -141,7 +141,7 @@ def _split(rest: Node, scaled: Node) -> tuple[Node, Node, Node] | None:
     return None
 
 
-@rule(Op.AND)
+@rule(Op.AND, beside=Op.CONST)
 def and_with_constant(n: Node) -> Node | None:
     """x & True is x and x & False is False, for bool x."""
     if n.dtype.kind != "bool":
@@ -149,7 +149,7 @@ def and_with_constant(n: Node) -> Node | None:
     return next((x if c.arg.value else c for x, c in either(n) if c.op is Op.CONST), None)
 
 
-@rule(Op.OR)
+@rule(Op.OR, beside=Op.CONST)
 def or_with_constant(n: Node) -> Node | None:
     """x | False is x and x | True is True, for bool x."""
     if n.dtype.kind != "bool":
@@ -163,7 +163,7 @@ def with_itself(n: Node) -> Node | None:
     return n.src[0] if n.src[0] is n.src[1] else None
 
 
-@rule(Op.CMPNE)
+@rule(Op.CMPNE, beside=Op.CONST)
 def not_twice(n: Node) -> Node | None:
     """(x != True) != True is x, for bool x."""
     inner = beside(n, 1)
@@ -172,7 +172,7 @@ def not_twice(n: Node) -> Node | None:
     return beside(inner, 1)
 
 
-@rule(Op.WHERE)
+@rule(Op.WHERE, beside=Op.CONST)
 def choice_of_truth(n: Node) -> Node | None:
     """Where x choose True, else False: is x, for bool x."""
     truths = n.dtype.kind == "bool" and n.src[0].dtype.kind == "bool"
@@ -192,7 +192,7 @@ def differs_from_itself(n: Node) -> Node | None:
     return filled(n, False) if left is right and not left.dtype.is_float else None
 
 
-@rule(Op.MUL, "finite")
+@rule(Op.MUL, "finite", beside=Op.CONST)
 def times_zero(n: Node) -> Node | None:
     """x * 0 is 0, if x is finite."""
     other = beside(n, 0)

@@ -30,7 +30,7 @@ def filled(like: Node, value: Value, dtype: DType | None = None) -> Node:
     return const(value, dtype or like.dtype, like.shape, like.device, like.label)
 
 
-@rule(ELEMENTWISE - {Op.CAST, Op.BITCAST, Op.THREEFRY})
+@rule(ELEMENTWISE - {Op.CAST, Op.BITCAST, Op.THREEFRY}, beside=Op.CONST)
 def constant_operands(n: Node) -> Node | None:
     """An operation on constant integers or bools, a comparison of constants and a constant choice are constants."""
     if any(s.op is not Op.CONST for s in n.src):
@@ -48,7 +48,7 @@ def constant_operands(n: Node) -> Node | None:
     return None if function is None else filled(n, function(*values))
 
 
-@rule(frozenset(ELEMENTWISE) - COMPARISON - {Op.CAST, Op.BITCAST, Op.WHERE}, "rounding")
+@rule(frozenset(ELEMENTWISE) - COMPARISON - {Op.CAST, Op.BITCAST, Op.WHERE}, "rounding", beside=Op.CONST)
 def constant_floats(n: Node) -> Node | None:
     """An operation on constant floats is the constant that it gives in double precision."""
     function = _FLOAT.get(n.op) if n.dtype.is_float else None
@@ -58,7 +58,7 @@ def constant_floats(n: Node) -> Node | None:
         return filled(n, float(function(*(np.float64(s.arg.value) for s in n.src))))
 
 
-@rule(Op.CAST)
+@rule(Op.CAST, beside=Op.CONST)
 def constant_cast(n: Node) -> Node | None:
     """A constant integer or bool cast to another type, and a constant float cast to one of these, are constants."""
     source = n.src[0]
@@ -69,7 +69,7 @@ def constant_cast(n: Node) -> Node | None:
     return filled(n, converted(rounded(source.arg.value, source.dtype), n.dtype))
 
 
-@rule(Op.CAST, "rounding")
+@rule(Op.CAST, "rounding", beside=Op.CONST)
 def constant_float_cast(n: Node) -> Node | None:
     """A constant float cast to another float is the same constant."""
     source = n.src[0]
@@ -77,7 +77,7 @@ def constant_float_cast(n: Node) -> Node | None:
     return filled(n, source.arg.value) if floats and source.op is Op.CONST else None
 
 
-@rule(Op.BITCAST)
+@rule(Op.BITCAST, beside=Op.CONST)
 def constant_bitcast(n: Node) -> Node | None:
     """The bits of a constant as another type of its width are a constant, unless they are a NaN."""
     source = n.src[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from schedulog.errors import GraphError
-from schedulog.facts.node import Node, node
+from schedulog.facts.node import Node, remade
 from schedulog.facts.ops import Op
 from schedulog.facts.simplify.rule import Rule
 
@@ -40,6 +40,7 @@ class Engine:
         given = tuple(rules)
         self._early = _by_op(rule for rule in given if rule.early)
         self._rules = _by_op(rule for rule in given if not rule.early)
+        self._fitting: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
         self._most = 0
 
     def rewrite(self, root: Node) -> Node:
@@ -48,6 +49,8 @@ class Engine:
         Raises GraphError SL236 if rules undo each other or make a node grow without end.
         """
         became = self.became
+        if root in became:
+            return became[root]
         self._most = len(self.rewrites) + MOST_REWRITES
         stack = [[root]]
         while stack:
@@ -80,12 +83,25 @@ class Engine:
         waiting = [s for s in sources if s not in became]
         if waiting:
             return waiting
-        changed = tuple(became[s] for s in sources)
+        changed = tuple([became[s] for s in sources])
         if changed != sources:
-            forms.append(_remade(current, changed))
+            forms.append(remade(current, changed))
             return ()
-        self._applied(self._rules[current.op], forms, current)
+        self._applied(self._rules_for(current), forms, current)
         return ()
+
+    def _rules_for(self, n: Node) -> tuple[Rule, ...]:
+        """The rules that can say something about a node, by its operation and those of its sources."""
+        rules = self._rules[n.op]
+        if not rules:
+            return ()
+        kind = (n.op, *[s.op for s in n.src])
+        fitting = self._fitting.get(kind)
+        if fitting is None:
+            fitting = self._fitting[kind] = tuple(
+                rule for rule in rules if rule.beside is None or not rule.beside.isdisjoint(kind[1:])
+            )
+        return fitting
 
     def _applied(self, rules: tuple[Rule, ...], forms: list[Node], current: Node) -> bool:
         for rule in rules:
@@ -102,11 +118,6 @@ class Engine:
             last = ", ".join(dict.fromkeys(r.rule for r in self.rewrites[-20:]))
             raise GraphError("SL236", f"the simplification of {forms[0]!r} does not end",
                              reason=f"these rules feed each other: {last}")  # fmt: skip
-
-
-def _remade(n: Node, sources: tuple[Node, ...]) -> Node:
-    """The node on other sources. A view has its source's type, which only an image changes."""
-    return node(n.op, sources, n.arg, None if n.op is Op.VIEW else n.dtype, n.label)
 
 
 def _by_op(rules: Iterable[Rule]) -> Mapping[Op, tuple[Rule, ...]]:

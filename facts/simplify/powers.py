@@ -19,7 +19,7 @@ def _exponent(n: Node) -> int | float | None:
     return exponent.arg.value  # type: ignore[no-any-return]
 
 
-@rule(Op.POW, "finite")
+@rule(Op.POW, "finite", beside=Op.CONST)
 def negative_power(n: Node) -> Node | None:
     """x ** -c is (1/x) ** c."""
     c = _exponent(n)
@@ -28,13 +28,13 @@ def negative_power(n: Node) -> Node | None:
     return alu(Op.POW, alu(Op.RECIP, n.src[0]), filled(n, -c), label=n.label)
 
 
-@rule(Op.POW)
+@rule(Op.POW, beside=Op.CONST)
 def zeroth_power(n: Node) -> Node | None:
     """x ** 0 is 1."""
     return filled(n, 1) if _exponent(n) == 0 else None
 
 
-@rule(Op.POW, "finite")
+@rule(Op.POW, "finite", beside=Op.CONST)
 def half_integer_power(n: Node) -> Node | None:
     """x ** (k + 1/2) is x ** k times the square root of x."""
     c = _exponent(n)
@@ -44,7 +44,7 @@ def half_integer_power(n: Node) -> Node | None:
     return alu(Op.MUL, alu(Op.POW, x, filled(n, c - 0.5)), alu(Op.SQRT, x), label=n.label)
 
 
-@rule(Op.POW, "rounding")
+@rule(Op.POW, "rounding", beside=Op.CONST)
 def integer_power(n: Node) -> Node | None:
     """x ** k is the square of x ** (k // 2), times x for odd k."""
     c = _exponent(n)
@@ -55,14 +55,14 @@ def integer_power(n: Node) -> Node | None:
     return alu(Op.MUL, alu(Op.MUL, half, half), x if c % 2 else filled(n, 1), label=n.label)
 
 
-@rule(Op.POW)
+@rule(Op.POW, beside=Op.CONST)
 def power_of_one(n: Node) -> Node | None:
     """1 ** x is 1."""
     base = n.src[0]
     return filled(n, 1) if base.op is Op.CONST and base.arg.value == 1 else None
 
 
-@rule(Op.POW, "rounding")
+@rule(Op.POW, "rounding", beside=Op.CONST)
 def constant_to_a_power(n: Node) -> Node | None:
     """c ** x is 2 ** (x * log2 c), for a constant c above 0."""
     base, x = n.src

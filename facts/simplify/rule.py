@@ -24,7 +24,8 @@ class Rule:
     """`apply` gives what a node is replaced by, or None where the rule says nothing about it.
 
     `id` is stable. `ops` are the operations the rule is tried on, `sentence` says which law it applies. An `early` rule is
-    tried before the node's sources are rewritten: it holds whatever they become.
+    tried before the node's sources are rewritten: it holds whatever they become. `beside` are the operations of which
+    some source must be one for the rule to say anything; None where that does not matter.
     """
 
     id: str
@@ -33,19 +34,28 @@ class Rule:
     preserves: Preserves
     sentence: str
     early: bool = False
+    beside: frozenset[Op] | None = None
 
 
 def rule(
-    ops: Op | Collection[Op], preserves: Preserves = "values", *, early: bool = False
+    ops: Op | Collection[Op],
+    preserves: Preserves = "values",
+    *,
+    early: bool = False,
+    beside: Op | Collection[Op] | None = None,
 ) -> Callable[[Law], Rule]:
     """Make a rule of a function: its id is the function's name with hyphens, its sentence the docstring's first line."""
-    wanted = frozenset((ops,) if isinstance(ops, Op) else ops)
+    wanted, needed = _set(ops), None if beside is None else _set(beside)
 
     def made(law: Law) -> Rule:
         sentence = (law.__doc__ or "").strip().partition("\n")[0]
-        return Rule(law.__name__.replace("_", "-"), wanted, law, preserves, sentence, early)
+        return Rule(law.__name__.replace("_", "-"), wanted, law, preserves, sentence, early, needed)
 
     return made
+
+
+def _set(ops: Op | Collection[Op]) -> frozenset[Op]:
+    return frozenset((ops,) if isinstance(ops, Op) else ops)
 
 
 def rules_in(module: ModuleType) -> tuple[Rule, ...]:

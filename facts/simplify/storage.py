@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from schedulog.facts.build import alu, identity
 from schedulog.facts.dtype import float16, float32
@@ -17,7 +18,7 @@ from schedulog.facts.view import ViewStack
 @rule(frozenset(Op) - {Op.SINK, Op.BIND}, early=True)
 def nothing(n: Node) -> Node | None:
     """A value without elements is the constant 0 of its shape."""
-    if 0 not in n.shape and n.size:
+    if n.size:
         return None
     base = n.base
     return None if base.op is Op.CONST and base.arg.value == 0 else filled(n, 0)
@@ -36,7 +37,7 @@ def reduction_of_nothing(n: Node) -> Node | None:
     return filled(n, identity(n.arg.op, n.dtype)) if empty else None
 
 
-@rule(Op.REDUCE_AXIS, "finite")
+@rule(Op.REDUCE_AXIS, "finite", beside=(Op.CONST, Op.VIEW))
 def reduction_of_one_value(n: Node) -> Node | None:
     """n equal values have the sum n * x, the product x ** n and the maximum x."""
     source = n.src[0]
@@ -82,7 +83,7 @@ def _shrunk(source: Node, n: Node) -> Node:
     return node(Op.VIEW, (source.base,), look, None, n.label)
 
 
-@rule(Op.COPY)
+@rule(Op.COPY, beside=Op.CONST)
 def copy_of_constant(n: Node) -> Node | None:
     """A copy of a constant is the constant on the other device."""
     source = n.src[0]
@@ -97,7 +98,7 @@ def copy_in_place(n: Node) -> Node | None:
     return n.src[0] if n.src[0].device == n.arg.device and not n.arg.clone else None
 
 
-@rule(Op.CAST)
+@rule(Op.CAST, beside=Op.VIEW)
 def cast_of_stored_image(n: Node) -> Node | None:
     """A cast between image types of one element type of a view of a stored image is a view of it."""
     look = n.src[0]
@@ -124,7 +125,7 @@ def _is_image(n: Node, image: tuple[int, ...]) -> bool:
     return n.size == pixels and grouped
 
 
-@rule(Op.CONTIGUOUS)
+@rule(Op.CONTIGUOUS, beside=Op.VIEW)
 def stored_memory(n: Node) -> Node | None:
     """Storing a contiguous view of all of a buffer is that view."""
     look = n.src[0]
@@ -133,10 +134,13 @@ def stored_memory(n: Node) -> Node | None:
     return look if look.arg.covers(look.src[0].size) else None
 
 
-@rule(Op.CONTIGUOUS)
+_STORED: Final = frozenset({Op.CONTIGUOUS, Op.BUFFER, Op.COPY})
+
+
+@rule(Op.CONTIGUOUS, beside=_STORED)
 def stored_twice(n: Node) -> Node | None:
     """Storing what is stored already is that."""
-    return n.src[0] if n.src[0].op in (Op.CONTIGUOUS, Op.BUFFER, Op.COPY) else None
+    return n.src[0] if n.src[0].op in _STORED else None
 
 
 @rule((Op.BITCAST, Op.CONTIGUOUS))

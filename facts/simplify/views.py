@@ -10,7 +10,7 @@ from schedulog.facts.symbolic import surely_equal
 from schedulog.facts.view import View, ViewStack
 
 
-@rule(Op.VIEW)
+@rule(Op.VIEW, beside=Op.VIEW)
 def view_of_view(n: Node) -> Node | None:
     """A view of a view is one composed view of the base."""
     source = n.src[0]
@@ -26,7 +26,7 @@ def whole_view(n: Node) -> Node | None:
     return source if n.shape == source.shape and n.arg.contiguous else None
 
 
-@rule(Op.VIEW)
+@rule(Op.VIEW, beside=Op.CONST)
 def view_of_constant(n: Node) -> Node | None:
     """An unmasked view of a constant is the constant in the view's shape."""
     source = n.src[0]
@@ -35,7 +35,7 @@ def view_of_constant(n: Node) -> Node | None:
     return filled(n, source.arg.value)
 
 
-@rule(Op.VIEW)
+@rule(Op.VIEW, beside=Op.CONST)
 def still_view_of_constant(n: Node) -> Node | None:
     """A masked view of a constant shows its one element wherever it shows something."""
     inner = n.arg.views[0]
@@ -49,6 +49,8 @@ def still_view_of_constant(n: Node) -> Node | None:
 @rule(Op.VIEW)
 def hidden_view(n: Node) -> Node | None:
     """A view through a mask that hides all is zero."""
+    if not n.arg.masked:
+        return None
     masks = (inner.mask for inner in n.arg.views if inner.mask is not None)
     hides = any(surely_equal(begin, end) for mask in masks for begin, end in mask)
     return filled(n, 0) if hides else None
