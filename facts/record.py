@@ -38,6 +38,7 @@ _C_NAMES: Final[Mapping[str, DType]] = {
     "double": dtypes.float64,
 }
 _ATTRIBUTES: Final = frozenset({"DEVICE", "UNIQUE", "DEFINE_VAR"})
+_OPERATIONS: Final[Mapping[str, Op]] = MappingProxyType({op.value: op for op in Op})
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +73,12 @@ def _read(record: Mapping[str, Any], stage: str, memory: dict[int, Buffer], file
         )
     rows: dict[int, Mapping[str, Any]] = {row["id"]: row for row in record[stage]}
     made: dict[int, Node] = {}
-    for row in record[stage]:
-        if row["op"] in MOVEMENTS:
-            made[row["id"]] = _moved(row, made)
-        elif row["op"] not in _ATTRIBUTES and not _is_device_view(row, rows):
-            made[row["id"]] = _node(row, rows, made, memory, file)
+    for at, row in rows.items():
+        op = row["op"]
+        if op in MOVEMENTS:
+            made[at] = _moved(row, made)
+        elif op not in _ATTRIBUTES and not (op == "VIEW" and _is_device_view(row, rows)):
+            made[at] = _node(row, rows, made, memory, file)
     sink = made[record[stage][-1]["id"]]
     names = tuple(f"out{i}" for i in range(len(sink.src)))
     buffers = {n.arg.name: n.arg for n in made.values() if n.op is Op.BUFFER}
@@ -87,12 +89,13 @@ def _read(record: Mapping[str, Any], stage: str, memory: dict[int, Buffer], file
 def _moved(row: Mapping[str, Any], made: Mapping[int, Node]) -> Node:
     """A movement operation as a view of the base, applied to how the source looks at it."""
     source = made[row["src"][0]]
+    label = str(row.get("metadata") or "")
     plain = _still(source.shape) if source.op is Op.CONST else source.view
     look = MOVEMENTS[row["op"]](plain, row["arg"])
     if source.op is Op.CONST and not look.masked:
         constant = ConstArg(source.arg.value, look.shape, source.arg.device)
-        return node(Op.CONST, (), constant, source.dtype, str(row.get("metadata") or ""))
-    return node(Op.VIEW, (source.base,), look, None, str(row.get("metadata") or ""), moved=True)
+        return node(Op.CONST, (), constant, source.dtype, label)
+    return node(Op.VIEW, (source.base,), look, None, label, moved=True)
 
 
 def _still(shape: Shape) -> ViewStack:
@@ -101,7 +104,7 @@ def _still(shape: Shape) -> ViewStack:
 
 
 def _is_device_view(row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]]) -> bool:
-    return bool(row["op"] == "VIEW" and rows[row["src"][0]]["op"] == "DEVICE")
+    return bool(rows[row["src"][0]]["op"] == "DEVICE")
 
 
 def _node(
@@ -111,14 +114,11 @@ def _node(
     memory: dict[int, Buffer],
     file: str,
 ) -> Node:
-    try:
-        op = Op(row["op"])
-    except ValueError:
-        raise GraphError(
-            "SL235", f"unknown operation {row['op']}", where=f"{file}, node {row['id']}"
-        ) from None
+    op = _OPERATIONS.get(row["op"])
+    if op is None:
+        raise GraphError("SL235", f"unknown operation {row['op']}", where=f"{file}, node {row['id']}")
     dtype = _dtype(row["dtype"])
-    src = () if op is Op.BIND else tuple(made[i] for i in row["src"] if i in made)
+    src = () if op is Op.BIND else tuple([made[i] for i in row["src"] if i in made])
     label = str(row.get("metadata") or "")
     if op is Op.BUFFER:
         number = row["arg"]["num"]
@@ -132,6 +132,8 @@ def _dtype(name: str) -> DType:
 
 
 def _argument(op: Op, row: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]], dtype: DType) -> Any:
+    if op not in _ARGUED:
+        return None
     arg = row.get("arg") or {}
     match op:
         case Op.CONST:
@@ -151,13 +153,16 @@ def _argument(op: Op, row: Mapping[str, Any], rows: Mapping[int, Mapping[str, An
             return None
 
 
+_ARGUED: Final = frozenset({Op.CONST, Op.BIND, Op.VIEW, Op.REDUCE_AXIS, Op.COPY, Op.BUFFER_VIEW})
+
+
 def _device(row: Mapping[str, Any]) -> str:
     device = row.get("device", "")
     return device if isinstance(device, str) else ",".join(device)
 
 
 def _shape(sizes: Sequence[Any]) -> Shape:
-    return tuple(s if type(s) is int else parse_record(s) for s in sizes)
+    return tuple([s if type(s) is int else parse_record(s) for s in sizes])
 
 
 def _view(row: Mapping[str, Any]) -> View:

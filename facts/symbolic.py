@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 
 from schedulog.errors import GraphError
@@ -57,10 +58,7 @@ __all__ = [
 
 def prod(sizes: Iterable[Size]) -> Size:
     """The product, 1 for none."""
-    result: Size = 1
-    for size in sizes:
-        result = result * size
-    return result
+    return math.prod(sizes)
 
 
 def variables(size: Size) -> frozenset[Variable]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from schedulog.errors import GraphError
@@ -22,7 +23,7 @@ from schedulog.facts.views.index import locate, stride_of
 from schedulog.facts.views.json import view_from_json, view_to_json
 from schedulog.facts.views.merge import merge
 from schedulog.facts.views.reshape import reshape
-from schedulog.facts.views.single import Shape, View
+from schedulog.facts.views.single import Shape, View, plain_ints
 
 __all__ = ["View", "ViewStack"]
 
@@ -39,7 +40,8 @@ class ViewStack:
     @staticmethod
     def of_shape(shape: Shape) -> ViewStack:
         """The plain look at a base of this shape."""
-        return ViewStack((View.create(tuple(shape)),))
+        shape = tuple(shape)
+        return _plain(shape) if plain_ints(shape) else ViewStack((View.create(shape),))
 
     def __hash__(self) -> int:
         return self._hash
@@ -181,6 +183,11 @@ class ViewStack:
                 "SL222", f"{str(obj)[:80]} is not a row of views", reason="expected a list of views"
             )
         return ViewStack(tuple(view_from_json(entry) for entry in obj))
+
+
+@lru_cache(maxsize=4096)
+def _plain(shape: Shape) -> ViewStack:
+    return ViewStack((View.create(shape),))
 
 
 def _of_blocks(view: View, sizes: Shape) -> View:

@@ -74,6 +74,8 @@ def expand(view: View, shape: Shape) -> View:
     if len(shape) != len(view.shape):
         raise refused("expand", view.shape, shape_text(shape), "the number of axes differs")
     for old, new in zip(view.shape, shape, strict=True):
+        if isinstance(new, int) and new >= 0 and old in (new, 1):
+            continue
         if old != 1 and equal(old, new) is False:
             raise refused(
                 "expand", view.shape, shape_text(shape), f"only axes of 1 grow, not one of {render(old)}"

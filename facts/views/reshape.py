@@ -37,8 +37,9 @@ def reshape(view: View, shape: Shape) -> View | None:
 
 
 def _check_size(view: View, shape: Shape) -> None:
-    if any(less(s, 0) == 1 for s in shape):
-        raise refused("reshape", view.shape, shape_text(shape), "a size cannot be negative")
+    for s in shape:
+        if s < 0 if isinstance(s, int) else less(s, 0) == 1:
+            raise refused("reshape", view.shape, shape_text(shape), "a size cannot be negative")
     if equal(prod(view.shape), prod(shape)) is False:
         raise refused("reshape", view.shape, shape_text(shape), "the number of elements differs")
 

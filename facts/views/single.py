@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from schedulog.errors import GraphError
 from schedulog.facts.lazy import lazy
@@ -46,6 +48,8 @@ class View:
                 raise GraphError(
                     "SL221", f"a view of shape {list(shape)}", reason="a size cannot be negative"
                 )
+        if strides is None and mask is None and type(offset) is int and not offset and plain_ints(shape):
+            return _plain(shape)
         if 0 in shape:
             return View(shape, (0,) * len(shape), 0, None)
         strides = row_major(shape) if strides is None else _without_unit_axes(shape, strides)
@@ -96,6 +100,20 @@ class View:
         return View.create(
             tuple(map(change, self.shape)), tuple(map(change, self.strides)), change(self.offset), mask
         )
+
+
+def plain_ints(shape: Shape) -> bool:
+    """Whether nothing but ints of Python's own type occurs, so that equal shapes are alike in all."""
+    return _INTS.issuperset(map(type, shape))
+
+
+_INTS: Final = frozenset({int})
+
+
+@lru_cache(maxsize=4096)
+def _plain(shape: Shape) -> View:
+    """The row-major view of a shape: every operation on plain values asks for it, so the latest are remembered."""
+    return View(shape, (0,) * len(shape) if 0 in shape else row_major(shape), 0, None)
 
 
 def row_major(shape: Shape) -> Shape:
