@@ -16,6 +16,25 @@ select u.producer, u.consumer, n.op, n.label, u.nbytes, u.reason
 from latest l join unfused u using (run_id) join node n on n.graph_id = l.graph_id and n.node = u.producer
 order by u.nbytes desc, u.producer, u.consumer limit 20;
 
+-- refusals: The dearest fusions that did not happen: which condition of which rule keeps the two apart.
+select f.a as producer, f.b as consumer, n.op, n.label, f.word, f.rule_id || '#' || f.clause as rule, f.literal, f.condition,
+  f.bytes_lost
+from latest l join refusal f using (run_id) join node n on n.graph_id = l.graph_id and n.node = f.a
+order by f.bytes_lost desc, n.position, f.b, rule limit 20;
+
+-- refusals-by-word: Why values are stored, how often, and the bytes that storing them moves (each value once).
+select word, count(*) as stored, sum(edges) as edges, sum(moved) as bytes
+from (select f.word, count(distinct f.b) as edges, max(f.bytes_lost) as moved
+  from latest join refusal f using (run_id) group by f.run_id, f.a, f.word)
+group by word order by bytes desc, word;
+
+-- refusals-by-rule: Which clauses keep values apart, and for how many they are the only one.
+select f.rule_id, f.clause, f.literal, f.condition, count(*) as edges, sum(not exists
+  (select 1 from refusal g where g.run_id = f.run_id and g.a = f.a and g.b = f.b
+    and (g.rule_id, g.clause) <> (f.rule_id, f.clause))) as alone, max(f.bytes_lost) as dearest
+from latest join refusal f using (run_id)
+group by f.rule_id, f.clause, f.literal order by edges desc, f.rule_id, f.clause;
+
 -- recomputed: Operations that are computed in several kernels.
 select m.node, n.op, n.label, count(*) as kernels
 from latest join member m using (run_id) join node n using (graph_id, node)

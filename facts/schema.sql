@@ -1,6 +1,6 @@
 -- The database of scheduling runs. Nodes are named n0, n1, ... by their position in the graph, views v0, v1, ...;
 -- kernels are numbered in running order. docs/schema.md is made from this file.
-pragma user_version = 2;
+pragma user_version = 3;
 pragma application_id = 1397518183;
 
 -- A tensor graph. Equal graphs of one file share a row.
@@ -71,17 +71,29 @@ create table rule (
   clause integer not null,    -- which clause of that rule, from 1
   relation text not null,     -- the relation it derives
   pack text not null,         -- rule pack
+  pack_version text not null, -- version of the pack, empty if it has none
   kind text not null,         -- realize, fuse, forbid, order, check or helper
   priority integer not null,  -- priority
   title text not null,        -- what it does, one line
   why text not null,          -- the decision in words
   status text not null,       -- stable or experimental
+  refusal text not null,      -- what the rule keeps from being fused, in a word; may be empty
+  refuse text not null,       -- the rule's words for the failing of a condition, as JSON by its number
   file text not null,         -- where it stands
   line integer not null,      -- line in the file
   column integer not null,    -- column in the line
   width integer not null,     -- characters of its first line
   text text not null,         -- the clause
   primary key (run_id, rule_id, clause)
+) without rowid;
+
+-- What a function that a pack supplies gave. A saved run is asked again by these values, without the code of the pack.
+create table function_value (
+  run_id integer not null,  -- the run
+  function text not null,   -- name of the function
+  arguments text not null,  -- what it was called with, as JSON: numbers, strings, views as in the table view
+  result text not null,     -- what it gave, as JSON
+  primary key (run_id, function, arguments)
 ) without rowid;
 
 -- A row that a rule of kind realize, fuse, forbid or order derived, with every clause that derives it.
@@ -108,18 +120,24 @@ create table reason (
   primary key (run_id, node, rule_id)
 ) without rowid;
 
--- A candidate that was refused, by its nearest rule. This version fills no row.
+-- An operand that is computed and stored, so that the operation which reads it loads it: a fusion that did not happen. A row
+-- for each clause that stores it; without all of them the operand would be computed where it is read. Rows of one operand
+-- overlap in their bytes. Empty where the run was saved without refusals.
 create table refusal (
-  run_id integer not null,   -- the run
-  kind text not null,        -- kind of the rule
-  a text not null,           -- first node
-  b text,                    -- second node
-  rule_id text not null,     -- the rule that came nearest
-  clause integer not null,   -- its clause
-  literal integer not null,  -- its first condition that failed, from 1
-  reason text not null,      -- the failing in words
-  bytes_lost integer         -- bytes moved because of it
-);
+  run_id integer not null,     -- the run
+  kind text not null,          -- what was refused: fuse
+  a text not null,             -- the operand that is stored
+  b text not null,             -- the operation that reads it
+  rule_id text not null,       -- the rule that stores it
+  clause integer not null,     -- its clause
+  literal integer not null,    -- the condition of the clause that says most, from 1; if it did not hold, the clause would not apply
+  condition text not null,     -- that condition
+  word text not null,          -- why, in a word that holds for every rule set
+  reason text not null,        -- why, in the words of the rule
+  bytes_lost integer not null, -- what the kernels of b would not move if they computed a: reads of a, and its write if only they need it
+  primary key (run_id, a, b, rule_id, clause)
+) without rowid;
+create index refusal_by_word on refusal (run_id, word);
 
 -- One launch.
 create table kernel (
@@ -286,11 +304,14 @@ create view fused as
   join member p on p.run_id = r.run_id and p.kernel = c.kernel and p.node = e.src
   group by r.run_id, e.src, e.dst, c.kernel;
 
--- Operands that another kernel stores and the user loads again, with the reason: rule ids.
+-- Operands that another kernel stores and the user loads again, with the reason: rule ids. `refusal` says more.
 create view unfused as
-  select r.run_id, e.src as producer, e.dst as consumer, k.kernel, c.kernel as read_by, n.nbytes, k.rules as reason
+  select r.run_id, e.src as producer, e.dst as consumer, k.kernel, c.kernel as read_by, n.nbytes, k.rules as reason,
+    f.bytes_lost
   from run r join edge e using (graph_id)
   join kernel k on k.run_id = r.run_id and k.output = e.src
   join member c on c.run_id = r.run_id and c.node = e.dst and c.kernel <> k.kernel
   join node n on n.graph_id = r.graph_id and n.node = e.src
+  join node u on u.graph_id = r.graph_id and u.node = e.dst and (u.op <> 'ASSIGN' or e.slot > 0)
+  left join refusal f on f.run_id = r.run_id and f.a = e.src and f.b = e.dst
   group by r.run_id, e.src, e.dst, c.kernel;

@@ -11,6 +11,7 @@ from schedulog.scheduler.engines.driver import Statistics
 from schedulog.scheduler.engines.engine import Functions, Row
 from schedulog.scheduler.engines.symbols import Decode, Symbols, decoder
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.why.alternatives import Alternatives
 from schedulog.scheduler.why.explain import Explainer
 from schedulog.scheduler.why.match import Finder, Rows
 from schedulog.scheduler.why.proof import Proof
@@ -78,11 +79,15 @@ class Model:
         """A function that writes a row as the rules would: `decode("op", (3, -2))` is `op(3, "ADD")`."""
         return decoder(self.symbols, self.program.relations)
 
-    def why(self, relation: str, row: Sequence[int]) -> Proof:
+    def why(self, relation: str, row: Sequence[int], *, every: bool = False) -> Proof:
         """Return a proof of least height for a true atom. Its text: `proof.render(model.decode)`.
+
+        `every`: with all derivations, of the atom and of those that its proof rests on, in `Proof.others`.
 
         Raises UsageError SL711 or SL712 for a row that no relation can hold, SL714 when the atom is not true.
         """
+        if every:
+            return Alternatives(self._explainer).why(self._explainer.goal(relation, tuple(row)))
         return self._explainer.why(relation, tuple(row))
 
     @cached_property

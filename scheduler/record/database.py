@@ -6,6 +6,7 @@ The tables are described in facts/schema.sql. Besides them every derived relatio
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,12 +21,13 @@ from typing import Any, Final
 from schedulog.errors import DatabaseError, Place
 from schedulog.facts.json_format import read_graph, write_graph
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.pack_functions import recorded
 from schedulog.scheduler.record.database_rows import Values, edge_rows, graph_rows, relation_rows, run_rows
 from schedulog.scheduler.record.program_text import read_program, write_program
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
-VERSION: Final = 2
+VERSION: Final = 3
 APPLICATION: Final = 1397518183
 """The application id in the file's header: "SLog" in ASCII."""
 PATIENCE: Final = 60.0
@@ -131,7 +133,11 @@ def _derived_again(connection: sqlite3.Connection, run: int | None) -> Decisions
     number, graph, sha, text = row
     program = _with_titles(connection, number, read_program(text, sha, _places(connection, number)))
     options = connection.execute("select name, value from option where run_id = ?", (number,))
-    return Scheduler(program).decide(read_graph(graph, f"graph of run {number}"), dict(options.fetchall()))
+    values = connection.execute(
+        "select function, arguments, result from function_value where run_id = ?", (number,)
+    )
+    scheduler = Scheduler(program, functions=recorded(program, values))
+    return scheduler.decide(read_graph(graph, f"graph of run {number}"), dict(options.fetchall()))
 
 
 def _places(connection: sqlite3.Connection, run: int) -> Mapping[str, Place]:
@@ -142,11 +148,18 @@ def _places(connection: sqlite3.Connection, run: int) -> Mapping[str, Place]:
 
 
 def _with_titles(connection: sqlite3.Connection, run: int, program: Program) -> Program:
-    rows = connection.execute("select rule_id, pack, title, why, status from rule where run_id = ?", (run,))
-    infos = dict(program.infos)
-    for rule, pack, title, why, status in rows:
-        infos[rule] = replace(infos[rule], pack=pack, title=title, why=why, status=status)
-    return replace(program, infos=infos)
+    rows = connection.execute(
+        "select rule_id, pack, pack_version, title, why, status, refusal, refuse from rule where run_id = ?",
+        (run,),
+    )
+    infos, versions = dict(program.infos), dict[str, str]()
+    for rule, pack, number, title, why, status, refusal, refuse in rows:
+        words = tuple((int(condition), text) for condition, text in json.loads(refuse).items())
+        infos[rule] = replace(
+            infos[rule], pack=pack, title=title, why=why, status=status, refusal=refusal, refusals=words
+        )
+        versions |= {pack: number} if number else {}
+    return replace(program, infos=infos, versions=versions)
 
 
 def add_run(connection: sqlite3.Connection, record: RunRecord) -> None:

@@ -13,9 +13,11 @@ from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Size, render
 from schedulog.scheduler.kernels import Kernel
 from schedulog.scheduler.language.metadata import KINDS
+from schedulog.scheduler.pack_functions import function_values
 from schedulog.scheduler.record.load_rows import load_rows, store_row
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.why.names import Names
+from schedulog.scheduler.why.refusals import refusal_word, refusals
 from schedulog.scheduler.why.support import DECISIONS, Derivations, derivations
 
 Values = tuple[Any, ...]
@@ -34,8 +36,10 @@ def run_rows(record: RunRecord) -> Iterator[tuple[str, Iterable[Values]]]:
     yield "rewrite", ((step, *rewrite) for step, rewrite in enumerate(record.rewrites))
     yield "view", _views(record)
     yield "rule", _rules(record)
+    yield "function_value", _function_values(record)
     yield "decision", _decisions(record, found)
     yield "reason", ((graph.label(k.output), rule) for k in schedule.kernels if k.members for rule in k.rules)
+    yield "refusal", _refusals(record, found)
     yield "kernel", (_kernel(k, graph) for k in schedule.kernels)
     yield "member", ((k.index, graph.label(n)) for k in schedule.kernels for n in k.members)
     yield "buffer", _buffers(record)
@@ -101,9 +105,18 @@ def _rules(record: RunRecord) -> Iterator[Values]:
     for rule in record.program.rules:
         info, at = record.program.infos[rule.id], rule.place
         yield (
-            rule.id, rule.clause, rule.head.relation, info.pack, info.kind, info.priority, info.title, info.why,
-            info.status, at.file, at.line, at.column, at.width, rule.text,
+            rule.id, rule.clause, rule.head.relation, info.pack, record.program.versions.get(info.pack, ""),
+            info.kind, info.priority, info.title, info.why,
+            info.status, refusal_word(info), json.dumps(dict(info.refusals)), at.file, at.line, at.column, at.width, rule.text,
         )  # fmt: skip
+
+
+def _function_values(record: RunRecord) -> Iterable[Values]:
+    """Of both passes where the graph was rewritten on the way; a function sees values only, so they agree."""
+    passes = [record.decisions, record.decisions.before]
+    return dict.fromkeys(
+        row for made in passes if made is not None for row in function_values(made.model.functions)
+    )
 
 
 def _decisions(record: RunRecord, found: Derivations) -> Iterator[Values]:
@@ -119,6 +132,16 @@ def _decisions(record: RunRecord, found: Derivations) -> Iterator[Values]:
             values = [str(spell(value)) for spell, value in zip(columns, row, strict=True)]
             first = (*values, None, None, None)[:3]
             yield kind, relation, *first, names.atom(relation, row), rule.id, rule.clause, count
+
+
+def _refusals(record: RunRecord, derived: Derivations) -> Iterator[Values]:
+    graph = record.schedule.graph
+    for found in refusals(record.decisions, derived) if record.refusals else ():
+        why, producer, consumer = found.storing, graph.nodes[found.producer], graph.nodes[found.consumer]
+        yield (
+            "fuse", graph.label(producer), graph.label(consumer), why.rule.id, why.rule.clause, why.condition,
+            why.condition_text, why.word, why.reason, found.bytes_lost,
+        )  # fmt: skip
 
 
 def _kernel(kernel: Kernel, graph: Graph) -> Values:

@@ -15,7 +15,7 @@ class RunRecord:
     """One scheduled graph.
 
     `timings` holds, by device, the seconds of each kernel in its last execution; `rewrites` the simplifier's steps as
-    (rule, before, after).
+    (rule, before, after). `refusals`: whether to say of each operand that is not fused which rules keep it apart.
     """
 
     program: Program
@@ -26,3 +26,4 @@ class RunRecord:
     timings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     label: str = ""
     rewrites: Sequence[tuple[str, str, str]] = ()
+    refusals: bool = True

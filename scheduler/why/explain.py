@@ -8,7 +8,7 @@ Gallo, Longo, Pallottino and Nguyen, Discrete Applied Mathematics 42, 1993). The
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -39,8 +39,8 @@ _ENOUGH = 100_000
 """After so many derivations the first proof found is taken, even if a lower one may exist."""
 
 
-@dataclass(slots=True)
-class _Way:
+@dataclass(frozen=True, slots=True)
+class Way:
     """One way to derive `head`: a rule with values, and the derived atoms it needs."""
 
     head: Fact
@@ -50,11 +50,11 @@ class _Way:
 
 
 @dataclass(slots=True)
-class _Heights:
+class Heights:
     """The least height of each atom that follows, and the way that gave it."""
 
     height: dict[Fact, int] = field(default_factory=dict)
-    by: dict[Fact, _Way] = field(default_factory=dict)
+    by: dict[Fact, Way] = field(default_factory=dict)
 
 
 class Explainer:
@@ -85,6 +85,13 @@ class Explainer:
 
     def why(self, relation: str, row: Row) -> Proof:
         """Return a proof of least height. Raises UsageError SL711, SL712 and SL714, see `Model.why`."""
+        goal = self.goal(relation, row)
+        heights = self.explore(goal)
+        assert heights is not None, f"{goal} is in the model and has no proof"
+        return self.proofs(goal, heights)[goal]
+
+    def goal(self, relation: str, row: Row) -> Fact:
+        """Return the fact that is asked about. Raises UsageError as `why`."""
         declared = self.program.relations.get(relation)
         if declared is None:
             raise UsageError(
@@ -95,22 +102,24 @@ class Explainer:
         if not self.rows.matching(relation, tuple(range(declared.arity)), row):
             atom = decoder(self.symbols, self.program.relations)(relation, row)
             raise UsageError("SL714", f"{atom} is not true", help="ask why of a row of the model")
-        goal = (relation, row)
-        return self.build(goal, self.explore(goal))
+        return relation, row
 
     def is_fact(self, goal: Fact) -> bool:
         return goal[0] not in self.derived or goal in self.stated or goal[1] in self.given.get(goal[0], ())
 
-    def explore(self, goal: Fact) -> _Heights:
-        """Collect ways level by level until the goal's height is known to be the least."""
+    def explore(self, goal: Fact, without: Fact | None = None) -> Heights | None:
+        """Collect ways level by level until the goal's height is known to be the least.
+
+        `without` is a fact that must not be used; None if the goal does not follow so.
+        """
         if self.is_fact(goal):
-            return _Heights({goal: 0})
-        ways: list[_Way] = []
+            return Heights({goal: 0})
+        ways: list[Way] = []
         seen, layer, depth, measured = {goal}, [goal], 0, 0
         while True:
             following: list[Fact] = []
             for atom in layer:
-                for way in self.ways(atom):
+                for way in self.ways(atom, without):
                     ways.append(way)
                     fresh = [need for need in way.needs if need not in seen]
                     seen.update(fresh)
@@ -124,18 +133,25 @@ class Explainer:
                     heights.height[goal] <= depth or not layer or len(ways) > _ENOUGH
                 ):
                     return heights
-                assert layer, f"{goal} is in the model and has no proof"
+                if not layer:
+                    return None
 
-    def ways(self, atom: Fact) -> list[_Way]:
-        """Return the ways to derive an atom; one is enough when it needs no derived atom."""
-        found: list[_Way] = []
-        for rule in self.matcher.rules(atom[0]):
-            for values in self.matcher.ways(rule, atom[1]):
-                way = _Way(atom, rule, values, self.needs(rule, values))
-                if not way.needs:
-                    return [way]
+    def ways(self, atom: Fact, without: Fact | None) -> list[Way]:
+        """Return the ways to derive an atom that do not use `without`; one is enough when it needs no derived atom."""
+        found: list[Way] = []
+        for way in self.every_way(atom):
+            if not way.needs:
+                return [way]
+            if without not in way.needs:
                 found.append(way)
         return found
+
+    def every_way(self, atom: Fact) -> Iterator[Way]:
+        """Yield all ways to derive an atom."""
+        for rule in self.matcher.rules(atom[0]):
+            if rule.body:
+                for values in self.matcher.ways(rule, atom[1]):
+                    yield Way(atom, rule, values, self.needs(rule, values))
 
     def needs(self, rule: Rule, values: Values) -> tuple[Fact, ...]:
         atoms = (item.atom for item in rule.body if isinstance(item, Literal_) and not item.negated)
@@ -145,9 +161,9 @@ class Explainer:
     def fact(self, atom: Atom, values: Values) -> Fact:
         return atom.relation, tuple(self.matcher.term(term, values) for term in atom.terms)
 
-    def measure(self, ways: list[_Way], atoms: AbstractSet[Fact]) -> _Heights:
+    def measure(self, ways: list[Way], atoms: AbstractSet[Fact]) -> Heights:
         """Give every atom that follows its least height."""
-        found = _Heights({atom: 0 for atom in sorted(atoms) if self.is_fact(atom)})
+        found = Heights({atom: 0 for atom in sorted(atoms) if self.is_fact(atom)})
         missing = [len(way.needs) for way in ways]
         users: dict[Fact, list[int]] = {}
         for i, way in enumerate(ways):
@@ -157,7 +173,7 @@ class Explainer:
         self.settle(found, queue, [way for way in ways if not way.needs], 1)
         while queue:
             atom = queue.popleft()
-            ready: list[_Way] = []
+            ready: list[Way] = []
             for i in users.get(atom, ()):
                 missing[i] -= 1
                 if not missing[i]:
@@ -165,15 +181,15 @@ class Explainer:
             self.settle(found, queue, ready, found.height[atom] + 1)
         return found
 
-    def settle(self, found: _Heights, queue: deque[Fact], ready: list[_Way], height: int) -> None:
+    def settle(self, found: Heights, queue: deque[Fact], ready: list[Way], height: int) -> None:
         for way in ready:
             if way.head not in found.height:
                 found.height[way.head] = height
                 found.by[way.head] = way
                 queue.append(way.head)
 
-    def build(self, goal: Fact, heights: _Heights) -> Proof:
-        """Make the proofs of all atoms that the goal's proof needs, lowest first."""
+    def proofs(self, goal: Fact, heights: Heights) -> dict[Fact, Proof]:
+        """Make the proofs of all atoms that the goal's proof needs, lowest first, the goal's among them."""
         wanted, stack = {goal}, [goal]
         while stack:
             way = heights.by.get(stack.pop())
@@ -184,7 +200,7 @@ class Explainer:
         for atom in sorted(wanted, key=lambda atom: (heights.height[atom], atom)):
             way = heights.by.get(atom)
             proofs[atom] = self.derivation(way, heights.height[atom], proofs) if way else self.leaf(atom)
-        return proofs[goal]
+        return proofs
 
     def leaf(self, atom: Fact) -> Proof:
         rule = self.stated.get(atom)
@@ -192,7 +208,7 @@ class Explainer:
             return Proof(*atom, "", None, "", 0, ())
         return Proof(*atom, rule.name, rule.place, rule.text, 0, ())
 
-    def derivation(self, way: _Way, height: int, proofs: dict[Fact, Proof]) -> Proof:
+    def derivation(self, way: Way, height: int, proofs: dict[Fact, Proof]) -> Proof:
         rule = way.rule
         premises = tuple(self.premise(rule, item, way.values, proofs) for item in rule.body)
         return Proof(*way.head, rule.name, rule.place, rule.text, height, premises)

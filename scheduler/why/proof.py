@@ -36,6 +36,9 @@ class Proof:
     `rule` is empty for a row of the graph; a fact stated in the rules names its rule and has no premises. `height` is
     0 for both and else one more than that of the highest premise. Proofs of one tree share equal parts, so compare
     and walk them by identity.
+
+    Where all derivations are asked for, `others` are further ones of the same fact, each with premises proved without the
+    fact, and `more` says how many are left out; None: they were not looked for.
     """
 
     relation: str
@@ -45,12 +48,14 @@ class Proof:
     text: str
     height: int
     premises: tuple[Proof | Absence | Condition, ...]
+    others: tuple[Proof, ...] = ()
+    more: int | None = None
 
     def __repr__(self) -> str:
         return f"Proof({self.relation}{self.row}, rule={self.rule!r}, height={self.height})"
 
     def walk(self) -> Iterator[Proof]:
-        """Yield every proof of the tree once, this one first."""
+        """Yield every proof of the tree once, this one first; other derivations behind the one they are others of."""
         seen: set[int] = set()
         stack: list[Proof] = [self]
         while stack:
@@ -59,6 +64,7 @@ class Proof:
                 seen.add(id(proof))
                 yield proof
                 stack.extend(part for part in reversed(proof.premises) if isinstance(part, Proof))
+                stack.extend(reversed(proof.others))
 
     def render(self, decode: Decode) -> str:
         """Return the proof as indented lines, premises below what they prove.

@@ -23,10 +23,13 @@ _MOST: Final = 1000
 """Combinations of nodes with one label that are looked at."""
 
 
-def why(decisions: Decisions, fact: str) -> Proof:
-    """The proof of least height of the fact that is asked about. Raises what `find_row` raises."""
+def why(decisions: Decisions, fact: str, *, every: bool = False) -> Proof:
+    """The proof of least height of the fact that is asked about; `every`: with all derivations in `Proof.others`.
+
+    Raises what `find_row` raises.
+    """
     model = decisions.model
-    return model.why(*find_row(fact, model, decisions.graph))
+    return model.why(*find_row(fact, model, decisions.graph), every=every)
 
 
 def names(decisions: Decisions) -> Names:
@@ -75,6 +78,22 @@ def _parsed(text: str) -> tuple[str, list[tuple[str, bool]]]:
     return found[1], terms
 
 
+def find_nodes(term: str, quoted: bool, graph: Graph, question: str) -> list[int]:
+    """The nodes that a term of a question may mean: n12, or a label, in quotes or not. Raises UsageError SL713."""
+    if not quoted and re.fullmatch(r"n?\d+", term):
+        position = int(term.lstrip("n"))
+        if position < len(graph.nodes):
+            return [position]
+        raise UsageError("SL713", f"there is no node {term}", where=question,
+                         help=f"nodes: n0 to n{len(graph.nodes) - 1}")  # fmt: skip
+    labels = [n.label for n in graph.nodes]
+    found = [i for i, label in enumerate(labels) if label == term]
+    if not found:
+        raise UsageError("SL713", f"no node has the label `{term}`", where=question,
+                         help=_nearest(term, filter(None, labels)))  # fmt: skip
+    return found
+
+
 class _Asker:
     """One question. A term means one number, several (a label that several nodes have), or None for any."""
 
@@ -91,7 +110,7 @@ class _Asker:
             return None
         kind = self.relation.columns[at].type
         if kind == "node":
-            return self.nodes(term, quoted)
+            return find_nodes(term, quoted, self.graph, self.text)
         if kind == "int" or (not quoted and re.fullmatch(r"-?\d+", term)):
             return [self.integer(term)]
         if kind == "view" and re.fullmatch(r"v\d+", term):
@@ -100,18 +119,6 @@ class _Asker:
         if number is None:
             raise self.unknown(f"nothing in this run is called `{term}`", "")
         return [number]
-
-    def nodes(self, term: str, quoted: bool) -> list[int]:
-        if not quoted and re.fullmatch(r"n?\d+", term):
-            position = int(term.lstrip("n"))
-            if position < len(self.graph.nodes):
-                return [position]
-            raise self.unknown(f"there is no node {term}", f"nodes: n0 to n{len(self.graph.nodes) - 1}")
-        labels = [n.label for n in self.graph.nodes]
-        found = [i for i, label in enumerate(labels) if label == term]
-        if not found:
-            raise self.unknown(f"no node has the label `{term}`", _nearest(term, filter(None, labels)))
-        return found
 
     def integer(self, term: str) -> int:
         try:

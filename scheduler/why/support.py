@@ -40,32 +40,48 @@ def supports(model: Model, kinds: Collection[str] = DECISIONS) -> Mapping[str, M
     return _by_row(model, sorted(chosen, key=lambda rule: rule.name))
 
 
-def kernel_reasons(model: Model) -> dict[int, tuple[str, ...]]:
-    """Why each kernel is one: kernel node -> ids of the rules that asked for its value to be stored, sorted.
+def support_of(model: Model, relation: str) -> Mapping[Row, tuple[str, ...]]:
+    """The names of the clauses that derive each row of one relation, whatever their kind."""
+    rules = [rule for rule in model.program.rules if rule.head.relation == relation]
+    return _by_row(model, sorted(rules, key=lambda rule: rule.name)).get(relation, {})
 
+
+def kernel_reasons(model: Model) -> dict[int, tuple[str, ...]]:
+    """Why each kernel is one: kernel node -> ids of the rules that asked for its value to be stored, sorted."""
+    clauses = storing_clauses(model)
+    return {
+        kernel: tuple(sorted({name.rpartition("#")[0] for name in names}))
+        for kernel, names in clauses.items()
+    }
+
+
+def storing_clauses(model: Model, known: Derivations | None = None) -> dict[int, tuple[str, ...]]:
+    """Kernel node -> the names of the clauses that asked for its value to be stored, "core/store-copy#2", sorted.
+
+    `known` are the derivations of the model's rules of kind `realize`, if they are at hand.
     Looked at are the rules of kind `realize` behind `stored`. A rule that only hands on what another such relation
     says of the same node (`stored(N) :- chosen(N).`) is followed, not named.
     """
     rules = _realizing(model.program)
-    found = _by_row(model, [rule for of_relation in rules.values() for rule in of_relation])
+    found = _by_row(model, [rule for of_relation in rules.values() for rule in of_relation], known)
     handed = {rule.name: _handed_on(rule, rules) for of_relation in rules.values() for rule in of_relation}
-    return {kernel[0]: _reasons(kernel, found, handed) for kernel in model.rows("kernel")}
+    return {kernel[0]: _starts(kernel, found, handed) for kernel in model.rows("kernel")}
 
 
-def _reasons(
+def _starts(
     kernel: Row, found: Mapping[str, Mapping[Row, tuple[str, ...]]], handed: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
     """Walk from `stored` to the rules that start the chain for this kernel."""
-    ids: set[str] = set()
+    names: set[str] = set()
     waiting, seen = ["stored"], {"stored"}
     while waiting:
         for name in found.get(waiting.pop(), {}).get(kernel, ()):
             if not handed[name]:
-                ids.add(name.rpartition("#")[0])
+                names.add(name)
             fresh = [relation for relation in handed[name] if relation not in seen]
             seen.update(fresh)
             waiting += fresh
-    return tuple(sorted(ids))
+    return tuple(sorted(names))
 
 
 def _realizing(program: Program) -> dict[str, list[Rule]]:
@@ -109,13 +125,14 @@ def _row(row: Row, model: Model, rule: Rule) -> Row:
     return row if model.program.relations[rule.head.relation].arity else ()
 
 
-def _by_row(model: Model, rules: Collection[Rule]) -> dict[str, dict[Row, tuple[str, ...]]]:
-    source = _matches(model)
+def _by_row(
+    model: Model, rules: Collection[Rule], known: Derivations | None = None
+) -> dict[str, dict[Row, tuple[str, ...]]]:
+    known = _matched(model, rules) if known is None else known
     found: dict[str, dict[Row, tuple[str, ...]]] = {}
     for rule in rules:
         rows = found.setdefault(rule.head.relation, {})
         name = (rule.name,)
-        for row in set(source.matches(rule)):
-            key = _row(row, model, rule)
-            rows[key] = rows.get(key, ()) + name
+        for row in known[rule.name]:
+            rows[row] = rows.get(row, ()) + name
     return found

@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from schedulog.scheduler.language.program import Rule, Var
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Absence, Condition, Proof
+from schedulog.scheduler.why.words import reason_text
 
 Part = Proof | Absence | Condition
 
 
-def proof_lines(proof: Proof, names: Names, depth: int) -> Iterator[str]:
-    """The tree, `depth` levels of rules deep; a part that is needed twice is written out once."""
-    yield from names.described(proof.relation, proof.row)
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One derivation of a fact, of which there may be several."""
+
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """So many derivations that are not written out."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What a line is about; `lead` stands before it, `below` before what belongs to it."""
+
+    part: Part | _Step | _Left
+    lead: str
+    below: str
+    level: int
+
+
+def proof_lines(proof: Proof, names: Names, depth: int, *, described: bool = True) -> Iterator[str]:
+    """The tree, `depth` levels of rules deep; a part that is needed twice is written out once.
+
+    `described`: with a line about each node that the fact speaks of.
+    """
+    yield from names.described(proof.relation, proof.row) if described else ()
     writer = _Writer(names, depth)
-    stack: list[tuple[Part, str, str, int]] = [(proof, "", "", 0)]
+    stack = [_Line(proof, "", "", 0)]
     while stack:
-        part, lead, below, level = stack.pop()
-        yield lead + writer.head(part, level)
-        if not isinstance(part, Proof) or not writer.opens(part, level):
-            continue
-        writer.shown.add(id(part))
-        yield f"{below}`- {writer.reason(part)}"
-        last = len(part.premises) - 1
-        for i in range(last, -1, -1):
-            sign, line = ("`- ", "   ") if i == last else ("|- ", "|  ")
-            stack.append((part.premises[i], f"{below}   {sign}", f"{below}   {line}", level + 1))
+        line = stack.pop()
+        yield line.lead + writer.head(line.part, line.level)
+        stack += reversed(list(writer.under(line)))
     if writer.hidden:
         yield f"{writer.hidden} more to open: --depth {depth + 4}"
 
@@ -43,30 +64,54 @@ class _Writer:
         self.shown: set[int] = set()
         self.hidden = 0
 
-    def opens(self, proof: Proof, level: int) -> bool:
-        return bool(proof.premises) and level < self.depth and id(proof) not in self.shown
+    def under(self, line: _Line) -> Iterator[_Line]:
+        """The lines below one: the derivations of a fact, the premises of a derivation."""
+        part = line.part
+        if isinstance(part, _Step):
+            yield from _listed(part.proof.premises, line.below, line.level + 1)
+        elif isinstance(part, Proof) and self.opens(part, line.level):
+            self.shown.add(id(part))
+            steps: list[_Step | _Left] = [_Step(one) for one in (part, *part.others) if one.premises]
+            steps += [_Left(part.more)] if part.more else []
+            yield from _listed(steps, line.below, line.level)
 
-    def head(self, part: Part, level: int) -> str:
+    def opens(self, proof: Proof, level: int) -> bool:
+        return bool(proof.premises or proof.others) and level < self.depth and id(proof) not in self.shown
+
+    def head(self, part: Part | _Step | _Left, level: int) -> str:
         """The first line of a part."""
+        if isinstance(part, _Left):
+            return f"and {part.count} more"
+        if isinstance(part, _Step):
+            return self.reason(part.proof)
         if isinstance(part, Condition):
             return part.text
         atom = self.names.atom(part.relation, part.row)
         if isinstance(part, Absence):
             return f"not {atom}"
         if not part.premises:
-            return f"{atom}   {f'{part.rule}  {place_text(part)}' if part.rule else 'of the graph'}"
+            atom += f"   {f'{part.rule}  {place_text(part)}' if part.rule else 'of the graph'}"
+            return atom + (", and derived" if part.others else "")
         if id(part) in self.shown:
             return f"{atom}   as above"
         if level >= self.depth:
             self.hidden += 1
             return f"{atom}   {part.rule} ..."
-        return atom
+        count = 1 + len(part.others) + (part.more or 0)
+        return f"{atom}   {count} derivations" if count > 1 else atom
 
     def reason(self, proof: Proof) -> str:
         """The rule, where it stands, and what it says in words."""
         rule = self.rules[proof.rule]
-        words = reason_text(rule, proof, self.names)
+        words = reason_text(rule, proof.row, self.names)
         return f"{proof.rule}  {place_text(proof)}" + (f"  {words}" if words else "")
+
+
+def _listed(parts: Sequence[Part | _Step | _Left], below: str, level: int) -> Iterator[_Line]:
+    """Parts one under the other, with the lines that join them."""
+    for i, part in enumerate(parts, 1):
+        sign, line = ("|- ", "|  ") if i < len(parts) else ("`- ", "   ")
+        yield _Line(part, below + sign, below + line, level)
 
 
 def place_text(proof: Proof) -> str:
@@ -74,30 +119,18 @@ def place_text(proof: Proof) -> str:
     return f"{proof.place.file}:{proof.place.line}" if proof.place else ""
 
 
-def reason_text(rule: Rule, proof: Proof, names: Names) -> str:
-    """The rule's own words with the values of the head put in; its title where the words need other values."""
-    info = names.program.infos[rule.id]
-    columns = names.program.relations[rule.head.relation].columns
-    values = {
-        term.name: str(names.value(number, column.type))
-        for term, number, column in zip(rule.head.terms, proof.row, columns, strict=True)
-        if isinstance(term, Var)
-    }
-    wanted = set(re.findall(r"\{(\w+)\}", info.why))
-    if not info.why or not wanted <= values.keys():
-        return info.title
-    filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], info.why)
-    return f'"{filled.replace(chr(92), "")}"'
-
-
 def proof_record(proof: Proof, names: Names) -> dict[str, Any]:
-    """The proof as one flat list of steps, the asked fact first; premises name facts that are steps of their own."""
+    """The proof as one flat list of steps, the asked fact first; premises name facts that are steps of their own.
+
+    A fact with several derivations has a step for each; `more` counts those that are left out, if they were looked for.
+    """
     writer = _Writer(names, 0)
+    steps = {json.dumps(made): made for made in (_step(step, names, writer) for step in proof.walk())}
     return {
         "fact": names.atom(proof.relation, proof.row),
         "nodes": names.described(proof.relation, proof.row),
         "height": proof.height,
-        "steps": [_step(step, names, writer) for step in proof.walk()],
+        "steps": list(steps.values()),
     }
 
 
@@ -106,13 +139,17 @@ def _step(proof: Proof, names: Names, writer: _Writer) -> dict[str, Any]:
     record: dict[str, Any] = {"fact": names.atom(proof.relation, proof.row)}
     if rule is None:
         return record | {"rule": None, "premises": []}
-    return record | {
-        "rule": rule.id,
-        "clause": rule.clause,
-        "reason": reason_text(rule, proof, names).strip('"'),
-        "place": place_text(proof),
-        "premises": [_premise(part, names) for part in proof.premises],
-    }
+    return (
+        record
+        | {
+            "rule": rule.id,
+            "clause": rule.clause,
+            "reason": reason_text(rule, proof.row, names).strip('"'),
+            "place": place_text(proof),
+            "premises": [_premise(part, names) for part in proof.premises],
+        }
+        | ({} if proof.more is None else {"more": proof.more})
+    )
 
 
 def _premise(part: Part, names: Names) -> dict[str, str]:
