@@ -8,7 +8,7 @@ stay where every device agrees: comparisons and whole numbers are made of exact 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from types import MappingProxyType
@@ -53,9 +53,12 @@ class _Value:
         return all(isinstance(s, int) for s in self.shape)
 
 
-def draw_recipe(generator: Random, most: int = 9) -> Recipe:
-    """A random graph of up to `most` operations and some memory. The same generator state gives the same graph."""
-    draft = _Draft(generator)
+def draw_recipe(generator: Random, most: int = 9, favoured: Collection[str] = ()) -> Recipe:
+    """A random graph of up to `most` operations and some memory. The same generator state gives the same graph.
+
+    Of elementwise operations the `favoured` ones, by their names in the notation, are taken more often.
+    """
+    draft = _Draft(generator, favoured)
     draft.begin()
     for _ in range(generator.randint(2, most)):
         draft.step()
@@ -65,8 +68,9 @@ def draw_recipe(generator: Random, most: int = 9) -> Recipe:
 class _Draft:
     """A graph under construction. `newest` names, per buffer, the value that holds its newest content."""
 
-    def __init__(self, generator: Random) -> None:
+    def __init__(self, generator: Random, favoured: Collection[str]) -> None:
         self.random = generator
+        self.favoured = favoured
         self.steps: list[Step] = []
         self.values: list[_Value] = []
         self.newest: dict[str, _Value] = {}
@@ -143,15 +147,19 @@ class _Draft:
         given: dict[str, object] = {"shape": v.shape, "dtype": v.dtype, "exact": False, "device": v.device}
         return _Value(self.fresh(), **(given | changes))  # type: ignore[arg-type]
 
+    def elementwise(self, ops: Sequence[str]) -> str:
+        liked = [op for op in ops if op in self.favoured]
+        return self.random.choice(liked if liked and self.random.random() < 0.5 else ops)
+
     def unary(self, v: _Value) -> None:
         ops = _UNARY[v.kind]
         if ops:
-            op = self.random.choice(ops)
+            op = self.elementwise(ops)
             exact = v.exact and (v.kind != "f" or op == "neg")
             self.add(op, (v.name,), self.like(v, exact=exact))
 
     def binary(self, v: _Value) -> None:
-        op = self.random.choice(_BINARY[v.kind])
+        op = self.elementwise(_BINARY[v.kind])
         other = self.partner(v)
         if other is None:
             if v.kind == "b":

@@ -18,7 +18,7 @@ from typing import Final
 from schedulog.scheduler.language.program import Program
 from schedulog.trials.draw import draw_recipe
 from schedulog.trials.minimal import minimal
-from schedulog.trials.parts import clauses, only
+from schedulog.trials.parts import clauses, only, strings
 from schedulog.trials.recipe import Sample
 from schedulog.trials.shrink import shrink
 from schedulog.trials.small import small_recipes
@@ -85,6 +85,15 @@ class Findings:
         return int(tested)
 
 
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """A sample with its fault, and whether that showed only when kernels were run."""
+
+    sample: Sample
+    fault: Fault
+    executed: bool
+
+
 Progress = Callable[[str, int, int], None]
 """Told what is done, how many of how many."""
 
@@ -101,14 +110,14 @@ def try_rules(
         fault = _exhaustive(trials, found, effort, begin + effort.seconds, progress)
     if fault is not None:
         progress("shrinking", 0, 1)
-        found.counterexample = _counterexample(program, trials, *fault)
+        found.counterexample = _counterexample(program, trials, fault)
     found.seconds = time.monotonic() - begin
     return found
 
 
 def _random(
     trials: Trials, found: Findings, effort: Effort, end: float, progress: Progress
-) -> tuple[Sample, Fault] | None:
+) -> _Broken | None:
     chosen = (tried for tried in _drawn(trials, found, effort) if time.monotonic() < end or _note_late(found))
     for batch in _batches(islice(chosen, effort.graphs), end):
         fault = _first_fault(trials, batch)
@@ -132,10 +141,13 @@ def _note_late(found: Findings) -> bool:
 def _drawn(trials: Trials, found: Findings, effort: Effort) -> Iterator[Tried]:
     """Random graphs that are worth a run: a watched rule fires, or something is wrong; and some others."""
     generator = Random(effort.seed)
+    liked = {text.lower() for rule in trials.rules for text in strings(rule)}
     for _ in range(effort.graphs * _CANDIDATES):
         if found.late:
             return
-        sample = Sample(draw_recipe(generator), draw_options(trials.written.program, generator))
+        sample = Sample(
+            draw_recipe(generator, favoured=liked), draw_options(trials.written.program, generator)
+        )
         other = generator.random() < _OTHERS
         tried = trials.decide(sample)
         found.drawn += 1
@@ -145,7 +157,7 @@ def _drawn(trials: Trials, found: Findings, effort: Effort) -> Iterator[Tried]:
 
 def _exhaustive(
     trials: Trials, found: Findings, effort: Effort, end: float, progress: Progress
-) -> tuple[Sample, Fault] | None:
+) -> _Broken | None:
     recipes = list(small_recipes(effort.exhaustive))
     found.small_total = len(recipes)
     tried = (trials.decide(Sample(recipe), order=False) for recipe in recipes)
@@ -176,25 +188,25 @@ def _batches(tried: Iterable[Tried], end: float) -> Iterator[list[Tried]]:
         yield batch
 
 
-def _first_fault(trials: Trials, batch: Sequence[Tried]) -> tuple[Sample, Fault] | None:
+def _first_fault(trials: Trials, batch: Sequence[Tried]) -> _Broken | None:
     for tried, fault in zip(batch, trials.run(batch), strict=True):
         wrong = tried.fault or fault
         if wrong is not None:
-            return tried.sample, wrong
+            return _Broken(tried.sample, wrong, executed=tried.fault is None)
     return None
 
 
-def _counterexample(program: Program, trials: Trials, sample: Sample, fault: Fault) -> Counterexample:
+def _counterexample(program: Program, trials: Trials, broken: _Broken) -> Counterexample:
     """The sample made small, with the fault it still has and the clauses that are needed for it."""
 
-    def breaks(candidate: Sample) -> bool:
-        found = trials.fault(candidate)
-        return found is not None and found.key == fault.key
+    def breaks(candidate: Sample, tried: Trials = trials) -> bool:
+        found = tried.fault(candidate, execute=broken.executed)
+        return found is not None and found.key == broken.fault.key
 
-    small = shrink(sample, breaks)
+    small = shrink(broken.sample, breaks)
 
     def guilty(kept: Sequence[str]) -> bool:
-        found = Trials(only(program, kept), trials.devices).fault(small)
-        return found is not None and found.key == fault.key
+        return breaks(small, Trials(only(program, kept), trials.devices))
 
-    return Counterexample(small, trials.fault(small) or fault, tuple(minimal(clauses(program), guilty)))
+    fault = trials.fault(small, execute=broken.executed) or broken.fault
+    return Counterexample(small, fault, tuple(minimal(clauses(program), guilty)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from schedulog.scheduler.edit import with_rules
-from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.program import Aggregate, Compare, Const, Literal_, Program, Rule
 
 
 def clauses(program: Program) -> list[str]:
@@ -20,3 +20,16 @@ def only(program: Program, kept: Collection[str]) -> Program:
         rule for rule in program.rules if program.infos[rule.id].pack == "core" or rule.name in names
     )
     return with_rules(program, rules)
+
+
+def strings(rule: Rule) -> Iterator[str]:
+    """The strings among the conditions of a clause: names of operations, types and switches."""
+    left = list(rule.body)
+    while left:
+        item = left.pop()
+        if isinstance(item, Aggregate):
+            left += item.body
+        terms = item.atom.terms if isinstance(item, Literal_) else ()
+        sides = (item.left, item.right) if isinstance(item, Compare) else ()
+        values = (term.value for term in (*terms, *sides) if isinstance(term, Const))
+        yield from (value for value in values if isinstance(value, str))

@@ -106,10 +106,10 @@ class Trials:
             for t in tried
         ]
 
-    def fault(self, sample: Sample) -> Fault | None:
-        """What is wrong with one sample."""
+    def fault(self, sample: Sample, *, execute: bool = True) -> Fault | None:
+        """What is wrong with one sample; without `execute` its numbers are not looked at."""
         tried = self.decide(sample)
-        return tried.fault or self._executed(tried)
+        return tried.fault or (self._executed(tried) if execute else None)
 
     def _executed(self, tried: Tried) -> Fault | None:
         if tried.schedule is None:
