@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from schedulog.cli.bisect import bisect_command
 from schedulog.cli.check import check_command
 from schedulog.cli.coverage import coverage_command
 from schedulog.cli.diff import diff_command
@@ -62,6 +63,7 @@ app.command("explain")(explain_command)
 app.command("test")(test_command)
 app.command("coverage")(coverage_command)
 app.command("verify")(verify_command)
+app.command("bisect")(bisect_command)
 app.command("fmt")(fmt_command)
 app.command("new")(new_command)
 app.command("doc")(doc_command)

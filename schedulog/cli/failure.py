@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from schedulog.errors import Place, RuleError, SchedulogError, UsageError
 
-_NO_WRONG_USE: Final = ("SL71", "SL720", "SL721", "SL722", "SL723")
-"""Codes of a UsageError that is about a question asked of a run, or about a picture, not about how the command is used."""
+_NO_WRONG_USE: Final = ("SL71", "SL720", "SL721", "SL722", "SL723", "SL727")
+"""Codes of a UsageError that is about a question asked of a run or a graph, or about a picture, not about how the command is used."""
 
 
 def failed(error: BaseException, *, as_json: bool) -> int:

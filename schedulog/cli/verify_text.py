@@ -83,7 +83,7 @@ def tell(lines: Sequence[Line], found: Findings, effort: Effort, asked: Asked) -
     parts = [f"{plural(found.ran, 'random graph')} run of {found.drawn} drawn (seed {effort.seed})"]
     parts += [f"{found.refused} refused by the policy or core"] if found.refused else []
     parts += [f"{found.small} of {found.small_total} small graphs"] if found.small_total else []
-    typer.echo(f"\n{', '.join(parts)}; on {', '.join(found.devices)}; {found.seconds:.1f} s")
+    typer.echo(f"\n{', '.join(parts)}; on {', '.join(found.devices)}")
     if found.counterexample is not None:
         typer.echo(f"\n{finding_of(found.counterexample, asked)}\n")
         typer.echo(found.counterexample.sample.as_test(title_of(found.counterexample)), nl=False)

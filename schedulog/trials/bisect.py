@@ -9,6 +9,7 @@ from schedulog.errors import UsageError
 from schedulog.facts.extract import Intern
 from schedulog.facts.graph import Graph
 from schedulog.scheduler.engines.engine import Row
+from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.schedule import Decisions, Edit, Scheduler
 from schedulog.trials.condition import Broken, make
@@ -61,7 +62,7 @@ def smallest_rules(program: Program, judge: Judge) -> Culprits:
     names, tried = clauses(program), 1
     broken = judge(program)
     if not broken:
-        raise _whole(f"{len(names)} clauses beside core")
+        raise _whole(f"{plural(len(names), 'clause')} beside core")
 
     def breaks(kept: Sequence[str]) -> bool:
         nonlocal tried
@@ -79,8 +80,7 @@ def first_decision(
     A policy acts through the relations that core leaves open. Their rows are handed to core by themselves, the first n in
     the order of the graph; n is found by bisection, so of several breaks it is one. Reductions that a policy has split
     are split from the beginning.
-    Raises UsageError: SL727 where the graph does not break, SL728 where it breaks otherwise than by decisions; and what
-    ends the evaluation, which then has no decisions.
+    Raises UsageError SL727 where the graph does not break, and what ends the evaluation, which then has no decisions.
     """
     decisions = Scheduler(program).decide(graph, options)
     taken = sorted(decisions_of(program, decisions), key=_place)
@@ -91,8 +91,7 @@ def first_decision(
 
     broken = broken_after(len(taken))
     if not broken:
-        whole = condition(make(Scheduler(program), graph, options))
-        raise _whole(f"{len(taken)} decisions") if not whole else _otherwise(whole, len(taken))
+        raise _whole(plural(len(taken), "decision"))
     if broken_after(0) == broken:
         return FirstDecision(broken, 0, len(taken), None, decisions)
     good, bad = 0, len(taken)
@@ -138,12 +137,3 @@ def _whole(what: str) -> UsageError:
         help="--error, --wrong, --kernels and --check say what counts as broken; --set gives the switches of the run",
     )
 
-
-def _otherwise(broken: str, count: int) -> UsageError:
-    return UsageError(
-        "SL728",
-        f"{broken}, but not by decisions",
-        where="bisect --decisions",
-        reason=f"core given all {count} decisions of the policy does not break",
-        help="leave --decisions out: the rules themselves are then bisected",
-    )
