@@ -31,10 +31,10 @@ class Table:
             made.append(f'CREATE INDEX "{self.name}.{i}" ON "{self.name}"({_columns(order)})')
         return made
 
-    def insert(self) -> str:
-        """Return the statement that adds one row unless it is there."""
-        marks = ", ".join("?" * self.width)
-        return f'INSERT OR IGNORE INTO "{self.name}" VALUES({marks})'
+    def insert(self, rows: int = 1) -> str:
+        """Return the statement that adds some rows, each unless it is there."""
+        marks = f"({', '.join('?' * self.width)})"
+        return f'INSERT OR IGNORE INTO "{self.name}" VALUES{", ".join([marks] * rows)}'
 
 
 def index_orders(lookups: Collection[frozenset[int]], width: int) -> list[tuple[int, ...]]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from schedulog.errors import ScheduleError, UsageError
@@ -33,6 +34,8 @@ _ROW: Final = 100
 """Bytes that a row of some columns needs with its indexes, roughly and at most."""
 _SPARE: Final = 64
 """Pages that are granted whatever the limit of rows is."""
+_BLOCKS: Final = (64, 8)
+"""Rows that are inserted by one statement, as long as there are so many: each statement costs more than a row."""
 _LOOK: Final = 100_000
 """Steps of SQLite's machine between two looks at the budget and at pending signals: a few milliseconds."""
 _RAISED: Final = "user-defined function raised exception"
@@ -63,6 +66,9 @@ class SqliteDatabase:
         self.connection = self.connect()
         self.cursor = self.connection.cursor()
         self.inserts = {name: table.insert() for name, table in code.tables.items()}
+        self.block_inserts = {
+            (name, size): table.insert(size) for name, table in code.tables.items() for size in _BLOCKS
+        }
         self.deletes = {name: f'DELETE FROM "{table.name}"' for name, table in code.tables.items()}
 
     def connect(self) -> sqlite3.Connection:
@@ -152,7 +158,7 @@ class SqliteDatabase:
             return
         try:
             with self.unbounded():
-                self.counts[relation] += self.cursor.executemany(self.inserts[relation], rows).rowcount
+                self.counts[relation] += self.add(relation, rows)
         except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
             raise UsageError(
                 "SL702",
@@ -160,6 +166,21 @@ class SqliteDatabase:
                 reason=str(error),
                 help="give tuples of ints from -2**63 to 2**63 - 1; intern strings with the program's Symbols",
             ) from error
+
+    def add(self, relation: str, rows: Sequence[Row]) -> int:
+        """Insert rows, in blocks where all have as many columns as the table; return how many were new."""
+        execute, width = self.cursor.execute, self.code.tables[relation].width
+        added = 0
+        if len(rows) >= _BLOCKS[-1] and set(map(len, rows)) == {width}:
+            for size in _BLOCKS:
+                whole = len(rows) - len(rows) % size
+                if not whole:
+                    continue
+                values, step = list(chain.from_iterable(rows[:whole])), size * width
+                for at in range(0, len(values), step):
+                    added += execute(self.block_inserts[relation, size], values[at : at + step]).rowcount
+                rows = rows[whole:]
+        return added + self.cursor.executemany(self.inserts[relation], rows).rowcount if rows else added
 
     def evaluate(self, sub: SubComponent) -> int:
         """Run a sub-component to its least fixpoint; return the number of rounds."""
@@ -230,6 +251,10 @@ class SqliteDatabase:
         statement = self.statements_by_rule.get(rule.name)
         if statement is None:
             return [tuple(row) for row in rows_of([rule], self.symbols)[rule.head.relation]]
+        return self.selected(statement)
+
+    def selected(self, statement: Statement) -> list[Row]:
+        """Return what a statement would insert with the rows of now, once for each match of its body."""
         if not all(self.counts[relation] for relation in statement.needs):
             return []
         select = statement.sql[statement.sql.index(" SELECT ") + 1 :]
