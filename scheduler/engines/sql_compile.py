@@ -17,7 +17,6 @@ from schedulog.scheduler.engines.strata import Strata, SubComponent, stratify
 from schedulog.scheduler.engines.symbols import Symbols
 from schedulog.scheduler.language.program import Const, Literal_, Program, Rule
 
-
 Writer = Callable[[Rule, Symbols, Lookup], RuleText]
 """Makes what writes one statement of a rule."""
 

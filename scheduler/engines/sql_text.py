@@ -38,7 +38,7 @@ class Delta:
 
 
 @dataclass(slots=True)
-class _Query:
+class Query:
     """What has been written of one SELECT: tables, conditions, and the SQL of each variable."""
 
     env: dict[str, str]
@@ -63,7 +63,7 @@ class RuleText:
     def insert(self, steps: Sequence[Step], delta: Delta | None = None) -> str:
         """Return the INSERT that adds the heads of all matches of the ordered body."""
         self.aliases = 0
-        query = _Query({})
+        query = Query({})
         self.write(query, steps, delta)
         heads = [self.value(term, query.env) for term in self.rule.head.terms] or ["0"]
         table = self.lookup(self.rule.head.relation, False, ())
@@ -73,7 +73,7 @@ class RuleText:
         """Return what is selected for one match of the body."""
         return ", ".join(values)
 
-    def write(self, query: _Query, steps: Sequence[Step], delta: Delta | None) -> None:
+    def write(self, query: Query, steps: Sequence[Step], delta: Delta | None) -> None:
         """Add some steps to a query."""
         for step in steps:
             if isinstance(step, Scan):
@@ -91,7 +91,7 @@ class RuleText:
         self.aliases += 1
         return f"a{self.aliases}"
 
-    def scan(self, query: _Query, step: Scan, delta: Delta | None) -> None:
+    def scan(self, query: Query, step: Scan, delta: Delta | None) -> None:
         alias, newest = self.alias(), delta is not None and delta.item == step.item
         table = self.lookup(step.atom.relation, False, () if newest else step.bound)
         query.tables.append(f'"{table}" AS {alias}')
@@ -129,7 +129,7 @@ class RuleText:
         op = "<>" if compare.op == "!=" else compare.op
         return f"{self.value(compare.left, env)} {op} {self.value(compare.right, env)}"
 
-    def fold(self, query: _Query, step: Fold) -> None:
+    def fold(self, query: Query, step: Fold) -> None:
         value = self.aggregate(step.aggregate, step.steps, query.env)
         name = step.aggregate.result.name
         if not step.binds:
@@ -141,7 +141,7 @@ class RuleText:
 
     def aggregate(self, part: Aggregate, steps: Sequence[Step], env: Mapping[str, str]) -> str:
         """Return the aggregate as a scalar subquery over its distinct tuples."""
-        inner = _Query(dict(env))
+        inner = Query(dict(env))
         self.write(inner, steps, None)
         terms = [self.value(term, inner.env) for term in part.terms] or ["1"]
         if part.op in ("min", "max"):

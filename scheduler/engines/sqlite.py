@@ -122,6 +122,13 @@ def load_model(model: Model) -> RuleMatches:
     symbols = model.symbols.fork()
     _, code = compile_sql(model.program, symbols)
     database = SqliteDatabase(model.program, code, symbols, Limits())
+    fill(database, model)
+    return database
+
+
+def fill(database: SqliteDatabase, model: Model) -> None:
+    """Load the final rows of a model into a new database for its program."""
+    code = database.code
     database.calls.restart(model.functions)
     database.cursor.execute("BEGIN")
     for name in code.tables:
@@ -131,7 +138,6 @@ def load_model(model: Model) -> RuleMatches:
     for name in code.snapshots:
         database.keep_snapshot(name)
     database.end()
-    return database
 
 
 @runtime_checkable
