@@ -15,6 +15,7 @@ from schedulog.scheduler.edit import Part, conditions, is_rule, without_parts
 from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.language.diagnostic import raise_all
 from schedulog.scheduler.language.program import Program, Rule, RuleTest
+from schedulog.scheduler.language.rule_file import stem
 from schedulog.scheduler.language.rule_text import format_rule
 from schedulog.scheduler.rule_test import Case
 from schedulog.scheduler.rule_tests import Runner, Suite, read_cases
@@ -163,9 +164,6 @@ def _notices(runner: Runner, case: Case) -> bool:
 def _distance(case: Case, rule: Rule) -> tuple[bool, int]:
     """Tests of the rule's own file come first, those right below the rule before others."""
     place = case.test.place
-    same = (
-        place.file.removesuffix("_test.dl") == rule.place.file.removesuffix(".dl")
-        or place.file == rule.place.file
-    )
+    same = stem(place.file) == stem(rule.place.file)
     after = place.line - rule.place.line
     return not same, after if after >= 0 else 100_000 - after

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.language.program import RuleTest
+from schedulog.scheduler.language.rule_file import stem
 
 _TITLE = "# "
 
@@ -20,7 +21,7 @@ _TITLE = "# "
 def baseline(test: RuleTest, folder: Path) -> Path:
     """The file of accepted outcomes beside the rule file of a test; the files of a pack known by its name are in `folder`."""
     file = Path(test.place.file)
-    name = file.name.removesuffix(".dl").removesuffix("_test") + ".expected"
+    name = stem(file.name) + ".expected"
     return (file.parent if file.exists() else folder.joinpath(*file.parent.parts[1:])) / name
 
 

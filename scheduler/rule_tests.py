@@ -16,7 +16,7 @@ from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.pack import on_disk, read_tests
 from schedulog.scheduler.language.pack_finder import find_pack
 from schedulog.scheduler.language.program import Program, Rule, RuleTest
-from schedulog.scheduler.language.rule_file import SIDE_TESTS, Part
+from schedulog.scheduler.language.rule_file import SIDE_TESTS, Part, stem
 from schedulog.scheduler.language.sources import (
     Sources,
     own_sources,
@@ -118,7 +118,7 @@ def _folder(packs: Sequence[Part]) -> Path:
 def _side_files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(path.rglob(f"*{SIDE_TESTS}"))
-    beside = path.with_name(path.name.removesuffix(".dl") + SIDE_TESTS)
+    beside = path.with_name(stem(path.name) + SIDE_TESTS)
     return [beside] if beside.exists() else []
 
 

@@ -38,9 +38,13 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         # Evaluation of rules.
         "SL122": "a rule that derives what only core decides",
         "SL120": "atoms that are neither true nor false",
+        "SL129": "a decorated function whose rules cannot be read",
         "SL130": "a function of the rules that fails",
         "SL131": "integer arithmetic without a right result",
         "SL132": "two values for one key",
+        "SL133": "Python that is no rule",
+        "SL134": "what pyDatalog would read otherwise than it is meant",
+        "SL135": "an aggregate that pyDatalog and rules do not share",
         "SL140": "an evaluation that reached a limit",
         "SL141": "a question that pyDatalog did not answer",
         "SL142": "a program on which clingo gives no verdict",

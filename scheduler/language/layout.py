@@ -7,8 +7,9 @@ their text and their place among the tokens. Reading the result gives the same r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from lark import Token
@@ -20,12 +21,11 @@ from schedulog.scheduler.language.syntax import parse_text
 WIDTH: Final = 100
 """Columns that a line may have; what cannot be broken may be longer."""
 
-_HARMLESS: Final = frozenset({"SL106", "SL117", "SL118"})
+HARMLESS: Final = frozenset({"SL106", "SL117", "SL118"})
 """Mistakes that leave no doubt about where tokens and statements begin and end."""
 
 _DEEP: Final = WIDTH // 2
 _INDENT: Final = "    "
-_GAP: Final = "    %! "
 _ENTRY_START: Final = re.compile(r"(?:[ \t]{2,}|[ \t]*%![ \t]*)(?=[A-Za-z_]+(?:[ \t]+[0-9]{1,4})?[ \t]*:)")
 _QUOTED: Final = re.compile(r'"(?:\\.|[^"\\])*"')
 _COMMENT: Final = re.compile(r"(?:%|//)[^\n]*")
@@ -36,7 +36,7 @@ _DIRECTIVES: Final = frozenset({"_DECL", "_FUNCTION", "_INPUT", "_OPEN", "_TYPE"
 
 
 @dataclass(slots=True)
-class _Chunk:
+class Chunk:
     """What is not broken inside: a head with its `:-`, or a condition with its comma; and the comments behind it."""
 
     text: str
@@ -45,56 +45,81 @@ class _Chunk:
 
 def format_text(text: str, file: str) -> str:
     """The text of a rule file in the one spelling. Raises RuleError with all mistakes of a text that does not parse."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    raise_all([error for error in parse_text(text, file, "pack").errors if error.code not in _HARMLESS])
+    text = plain_text(text)
+    raise_all([error for error in parse_text(text, file, "pack").errors if error.code not in HARMLESS])
+    return lay_out(Scanner(text).scan(), text, comment, lambda statement: statement_lines(statement, text))
+
+
+def plain_text(text: str) -> str:
+    """A text without byte order mark, with the line ends of Unix."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def lay_out(
+    pieces: Sequence[Statement | Comment],
+    text: str,
+    note: Callable[[str, str], str],
+    statement: Callable[[Statement], list[str]],
+) -> str:
+    """The pieces of `text` written anew: each comment as `note(sign, text)` gives it, each statement as lines.
+
+    Empty lines between pieces stay, one for several. A comment stays beside what it stands behind.
+    """
     lines: list[str] = []
-    end = 0
-    for piece in Scanner(text).scan():
-        begin = piece.start
-        gap = text[end:begin].count("\n")
+    end, apart, beside = 0, False, False
+    for piece in pieces:
+        gap = text[end : piece.start].count("\n")
+        apart |= gap > 1
         if isinstance(piece, Comment):
-            end = begin + len(piece.sign) + len(piece.text)
-            if not piece.own_line and lines and gap == 0:
-                lines[-1] += "  " + _comment(piece.sign, piece.text)
+            end = piece.start + len(piece.sign) + len(piece.text)
+            made = [note(piece.sign, piece.text)]
+            if not piece.own_line and beside and gap == 0:
+                lines[-1] += f"  {made[0]}"
                 continue
-            made = [_comment(piece.sign, piece.text)]
         else:
             end = piece.end
-            made = _statement(piece, text)
-        lines += [""] if gap > 1 and lines else []
+            made = statement(piece)
+        lines += [""] if apart and lines and made else []
         lines += made
+        apart, beside = apart and not made, bool(made)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _comment(sign: str, text: str) -> str:
+def comment(sign: str, text: str) -> str:
     """A comment as it is written; `//` becomes `%` where that means the same."""
     if sign == "%!":
-        return _header(text)
+        return header_line(text)
     if sign == "%?":
         return f"%?{text}".rstrip() if text[:1] in (" ", "\t", "") else f"%? {text}".rstrip()
     return f"{'//' if sign == '//' and text[:1] in ('!', '?') else '%'}{text}".rstrip()
 
 
-def _header(text: str) -> str:
+def header_line(text: str, sign: str = "%!") -> str:
     """`%! key: value    %! key: value`, each entry with its own sign."""
     hidden = _QUOTED.sub(lambda found: "x" * len(found[0]), text)
     starts = [found.span() for found in _ENTRY_START.finditer(" %!" + hidden)]
     if not starts:
-        return f"%!{text}".rstrip()
+        return f"{sign}{text}".rstrip()
     ends = [start for start, _ in starts[1:]] + [len(text) + 3]
     shifted = " %!" + text
     entries = (shifted[begin:end].strip() for (_, begin), end in zip(starts, ends, strict=True))
-    return "%! " + _GAP.join(re.sub(r"^(\w+(?:[ \t]+[0-9]+)?)[ \t]*:[ \t]*", r"\1: ", e) for e in entries)
+    return f"{sign} " + f"    {sign} ".join(
+        re.sub(r"^(\w+(?:[ \t]+[0-9]+)?)[ \t]*:[ \t]*", r"\1: ", e) for e in entries
+    )
 
 
-def _statement(statement: Statement, text: str) -> list[str]:
-    """The lines of one statement."""
-    chunks = list(_chunks(statement, text))
+def statement_lines(statement: Statement, text: str) -> list[str]:
+    """The lines of one statement, given its tokens."""
+    return fill(list(_chunks(statement, text)))
+
+
+def fill(chunks: Sequence[Chunk]) -> list[str]:
+    """Lines of chunks: one where they fit, else filled from below the first chunk on."""
     first = chunks[0].text
     width = len(first) + (not first.endswith("("))
     fits = sum(len(chunk.text) + 1 for chunk in chunks) - 1 <= WIDTH
     lines = _Lines(" " * width if width <= _DEEP or fits else _INDENT)
-    # Comments before the last `.` come to stand behind the statement, where they are comments of the file.
+    # Comments before the last sign come to stand behind the statement, where they are comments of the file.
     last = chunks[-1].comments
     beside = bool(last) and not last[0][1]
     chunks[-1].comments, last = last[:beside], last[beside:]
@@ -112,7 +137,7 @@ class _Lines:
         self.done: list[str] = []
         self.open = False
 
-    def add(self, chunk: _Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         blank = "" if self.open and self.done[-1].endswith("(") else " "
         if self.open and len(self.done[-1]) + len(blank + chunk.text) <= WIDTH:
             self.done[-1] += blank + chunk.text
@@ -127,21 +152,22 @@ class _Lines:
             self.open = False
 
 
-def _chunks(statement: Statement, text: str) -> Iterator[_Chunk]:
+def _chunks(statement: Statement, text: str) -> Iterator[Chunk]:
     """The parts between which a line may break: behind `:-`, and behind the commas of a body or of columns."""
     tokens = statement.tokens
     columns = tokens[0].type in _DIRECTIVES
-    depth, chunk = 0, _Chunk("")
+    depth, chunk = 0, Chunk("")
     for i, token in enumerate(tokens):
         chunk.text += (_blank(tokens, i, columns) if chunk.text else "") + _spelled(token)
         depth += _nesting(token)
         if i + 1 == len(tokens):
             break
-        chunk.comments += _inner_comments(token, tokens[i + 1], text)
+        between = _between(token, tokens[i + 1], text)
+        chunk.comments += ((comment(note.sign, note.text), note.own_line) for note in between)
         opens = columns and token.type == "_LPAR"
         if opens or token.type == "_IF" or (token.type == "_COMMA" and depth == columns):
             yield chunk
-            chunk = _Chunk("")
+            chunk = Chunk("")
     yield chunk
 
 
@@ -170,11 +196,16 @@ def _is_sign(tokens: Sequence[Token], i: int) -> bool:
     return tokens[i].type == "PLUS_MINUS" and (i == 0 or tokens[i - 1].type not in _OPERANDS)
 
 
-def _inner_comments(token: Token, after: Token, text: str) -> Iterator[tuple[str, bool]]:
-    """The comments between two tokens of a statement, and whether each has a line to itself."""
+def inner_comments(statement: Statement, text: str) -> Iterator[Comment]:
+    """The comments between the tokens of a statement."""
+    for token, after in pairwise(statement.tokens):
+        yield from _between(token, after, text)
+
+
+def _between(token: Token, after: Token, text: str) -> Iterator[Comment]:
+    """The comments between two tokens of a statement."""
     begin = (token.start_pos or 0) + len(token)
     gap = text[begin : after.start_pos]
     for found in _COMMENT.finditer(gap):
         sign = "//" if found[0].startswith("//") else "%"
-        own_line = "\n" in gap[: found.start()]
-        yield _comment(sign, found[0][len(sign) :]), own_line
+        yield Comment(sign, found[0][len(sign) :], begin + found.start(), "\n" in gap[: found.start()])

@@ -76,7 +76,7 @@ def read_rules(pack: Pack, errors: list[RuleError]) -> list[RuleFile]:
             errors.append(_misplaced(f"{pack.shown}/{path}"))
     if not kept and not errors:
         errors.append(RuleError("SL107", "a pack without rule files", where=pack.shown,
-                                help="its rule files end in .dl and lie beside pack.toml or in rules/"))  # fmt: skip
+                                help=f"its rule files end in {' or '.join(SUFFIXES)} and lie beside pack.toml or in rules/"))  # fmt: skip
     return kept
 
 

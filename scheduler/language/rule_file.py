@@ -8,9 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from schedulog.scheduler.language.pydatalog.read import parse_pydatalog
 from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
-SUFFIXES: Final = (".dl",)
+DATALOG: Final = ".dl"
+PYDATALOG: Final = ".pydl"
+"""The end of the name of a rule file in pyDatalog's spelling."""
+SUFFIXES: Final = (DATALOG, PYDATALOG)
 """How the names of rule files end."""
 SIDE_TESTS: Final = "_test.dl"
 """How the names of files end that hold only tests."""
@@ -34,15 +38,37 @@ Part = str | Path | RuleFile
 @lru_cache(maxsize=256)
 def parsed(file: RuleFile) -> ParsedFile:
     """What a rule file says, with its mistakes; nothing is raised. A text that comes again is read once."""
-    return parse_text(file.text, file.name, file.pack)
+    parse = parse_pydatalog if is_pydatalog(file.name) else parse_text
+    return parse(file.text, file.name, file.pack)
+
+
+def is_pydatalog(name: str) -> bool:
+    """Whether a rule file of this name has pyDatalog's spelling; a file of Python does where its functions are rules."""
+    return name.endswith((PYDATALOG, ".py"))
+
+
+def stem(name: str) -> str:
+    """The name of a rule file, or of a file with tests of one, without its end."""
+    for suffix in (SIDE_TESTS, *SUFFIXES):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix)
+    return name
+
+
+def rules_beside(path: Path) -> Path:
+    """The rule file that a file of tests stands beside; any other file is its own."""
+    if not path.name.endswith(SIDE_TESTS):
+        return path
+    beside = [path.with_name(stem(path.name) + suffix) for suffix in SUFFIXES]
+    return next((file for file in beside if file.exists()), beside[0])
 
 
 def pack_of(name: str) -> str:
     """The pack name of a file that states none: its stem, in the letters of an id."""
-    stem = name.replace("\\", "/").rsplit("/", 1)[-1]
+    base = name.replace("\\", "/").rsplit("/", 1)[-1]
     for suffix in SUFFIXES:
-        stem = stem.removesuffix(suffix)
-    return _NO_LETTER.sub("-", stem.lower()).strip("-") or "user"
+        base = base.removesuffix(suffix)
+    return _NO_LETTER.sub("-", base.lower()).strip("-") or "user"
 
 
 def is_rule_file(name: str) -> bool:

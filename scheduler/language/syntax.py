@@ -19,7 +19,15 @@ from schedulog.errors import Place, RuleError
 from schedulog.scheduler.language.build import Builder, Rejected
 from schedulog.scheduler.language.diagnostic import SourceText
 from schedulog.scheduler.language.metadata import Header, check_header, plain_info, read_entries, rule_info
-from schedulog.scheduler.language.program import Function, Relation, Rule, RuleInfo, RuleTest
+from schedulog.scheduler.language.program import (
+    Atom,
+    BodyItem,
+    Function,
+    Relation,
+    Rule,
+    RuleInfo,
+    RuleTest,
+)
 from schedulog.scheduler.language.scan import Comment, Scanner, Statement
 from schedulog.scheduler.language.syntax_error import syntax_error, too_deep
 
@@ -78,11 +86,11 @@ def parse_text(text: str, file: str, pack: str) -> ParsedFile:
 
     Mistakes are collected in the result's `errors`; nothing is raised.
     """
-    return _FileReader(SourceText(file, text.replace("\r\n", "\n").replace("\r", "\n")), pack).read()
+    return FileReader(SourceText(file, text.replace("\r\n", "\n").replace("\r", "\n")), pack).read()
 
 
-class _FileReader:
-    """Reads the statements and comments of one file in order."""
+class FileReader:
+    """Reads the statements and comments of one file in order. A subclass reads another spelling of clauses."""
 
     def __init__(self, source: SourceText, pack: str) -> None:
         self.source = source
@@ -105,7 +113,8 @@ class _FileReader:
         self._test_end = 0
 
     def read(self) -> ParsedFile:
-        pieces = Scanner(self.source.text).scan()
+        """What the file says."""
+        pieces = self._scan()
         for index, piece in enumerate(pieces):
             if isinstance(piece, Comment):
                 self._comment(piece)
@@ -113,6 +122,9 @@ class _FileReader:
                 self._statement(piece, pieces, index)
         self._drop_header()
         return self._result()
+
+    def _scan(self) -> list[Statement | Comment]:
+        return Scanner(self.source.text).scan()
 
     def _result(self) -> ParsedFile:
         headers = [self._with_tests(info) for info in self.headers.values()] + self.repeated
@@ -168,7 +180,9 @@ class _FileReader:
         self._open_test = None
         tree = self._parse(statement)
         if tree is None:
-            self._give_up(statement)
+            self._give_up(
+                statement, _first_name(statement), statement.tokens[0].type in ("NAME", "PLUS_MINUS")
+            )
         elif tree.data == "clause":
             self._clause(statement, tree)
         else:
@@ -188,11 +202,10 @@ class _FileReader:
             self.errors.append(syntax_error(found, statement, self.source))
             return None
 
-    def _give_up(self, statement: Statement) -> None:
+    def _give_up(self, statement: Statement, name: str, is_rule: bool) -> None:
         """Remember what an unreadable statement was about, so that its absence is no further mistake."""
-        name = next((str(token) for token in statement.tokens if token.type == "NAME"), "")
         self.broken.add(name)
-        if statement.tokens[0].type in ("NAME", "PLUS_MINUS"):
+        if is_rule:
             self._enter_rule(name, statement)
         else:
             self._waiting, self._current = Header(), None
@@ -214,12 +227,15 @@ class _FileReader:
             head, body = builder.clause(tree)
         except Rejected:
             self.errors += builder.errors
-            self._give_up(statement)
+            self._give_up(statement, _first_name(statement), is_rule=True)
             return
         self.errors += builder.errors
+        self._add(statement, head, body, self.source.text[statement.start : statement.end])
+
+    def _add(self, statement: Statement, head: Atom, body: tuple[BodyItem, ...], text: str) -> None:
+        """Take one clause, of which `text` is the spelling in rule files, on as many lines as the statement has."""
         rule_id = self._enter_rule(head.relation, statement)
         number = self._clauses[rule_id] = self._clauses.get(rule_id, 0) + 1
-        text = self.source.text[statement.start : statement.end]
         self.rules.append(Rule(rule_id, number, head, body, head.place, text))
 
     def _enter_rule(self, relation: str, statement: Statement) -> str:
@@ -261,6 +277,10 @@ class _FileReader:
         if not header.about_file:
             where = header.entries[0].place
             self._error("SL118", "a header that belongs to no rule", where, "a header stands above its rule")
+
+
+def _first_name(statement: Statement) -> str:
+    return next((str(token) for token in statement.tokens if token.type == "NAME"), "")
 
 
 _PLAIN: Final = frozenset({"%", "//"})

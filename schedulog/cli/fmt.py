@@ -1,4 +1,4 @@
-"""`schedulog fmt`: rule files in their one spelling."""
+"""`schedulog fmt`: rule files in their one layout, or in the other spelling."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
-from schedulog.errors import RuleError
+from schedulog.errors import RuleError, UsageError
 from schedulog.rules import USER_RULES
-from schedulog.scheduler.language.diagnostic import plural
-from schedulog.scheduler.language.layout import format_text
+from schedulog.scheduler.language.diagnostic import nearest, plural
+from schedulog.scheduler.language.rule_file import SUFFIXES, is_rule_file, stem
+from schedulog.scheduler.language.spelling import SPELLINGS, format_file, translate
 
 
 def fmt_command(
@@ -24,17 +25,35 @@ def fmt_command(
         bool, typer.Option("--check", help="Write nothing; exit 1 if a file would change.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show what would change.")] = False,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Translate to a spelling: datalog or pydatalog.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="PATH", help="With --to: a file, or a folder for several files."
+        ),
+    ] = None,
 ) -> int:
-    """Bring rule files into their one spelling. Comments stay; files with mistakes are told and left as they are."""
+    """Bring rule files into their one layout. Comments stay; files with mistakes are told and left as they are."""
+    if to is not None:
+        return _translate(paths, to, output, check=check or diff)
+    if output is not None:
+        raise typer.BadParameter(
+            "only a translation goes to another file: --to datalog", param_hint="--output"
+        )
     if paths == ["-"]:
-        typer.echo(format_text(sys.stdin.read(), "<stdin>"), nl=False)
+        typer.echo(format_file(sys.stdin.read(), "<stdin>"), nl=False)
         return 0
-    found = list(rule_paths(paths or [USER_RULES]))
+    return _format(list(rule_paths(paths or [USER_RULES])), check=check, diff=diff)
+
+
+def _format(found: Sequence[Path], *, check: bool, diff: bool) -> int:
     changed, mistakes = 0, 0
     for path in found:
         try:
             before = _read(path)
-            after = format_text(before, path.as_posix())
+            after = format_file(before, path.as_posix())
         except RuleError as error:
             typer.echo(str(error), err=True)
             mistakes += 1
@@ -48,11 +67,54 @@ def fmt_command(
     return 1 if mistakes or (changed and dry) else 0
 
 
+def _translate(paths: list[str] | None, to: str, output: str | None, *, check: bool) -> int:
+    """Write rule files in another spelling: one to standard output or a file, several into a folder."""
+    if to not in SPELLINGS:
+        help = nearest(to, SPELLINGS) or f"spellings: {', '.join(SPELLINGS)}"
+        raise typer.BadParameter(f"there is no spelling `{to}`; {help}", param_hint="--to")
+    if check:
+        raise typer.BadParameter(
+            "a translation changes no file; leave out --check and --diff", param_hint="--to"
+        )
+    if paths == ["-"]:
+        # What comes in is in the spelling that does not go out.
+        other = next(suffix for name, suffix in SPELLINGS.items() if name != to)
+        typer.echo(translate(sys.stdin.read(), f"<stdin>{other}", to), nl=False)
+        return 0
+    found = list(rule_paths(paths or [USER_RULES]))
+    folder = Path(output) if output is not None and (len(found) > 1 or Path(output).is_dir()) else None
+    if len(found) > 1 and folder is None:
+        raise typer.BadParameter(f"{len(found)} files go into a folder: -o FOLDER", param_hint="--output")
+    made = [(path, translate(_read(path), path.as_posix(), to)) for path in found]
+    if output is None:
+        typer.echo(made[0][1], nl=False)
+        return 0
+    for path, text in made:
+        _write_new(Path(output) if folder is None else folder / f"{stem(path.name)}{SPELLINGS[to]}", text)
+    return 0
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet, whole or not at all. Raises UsageError SL709."""
+    if path.exists():
+        raise UsageError("SL709", f"{path} exists already", help="give another name, or remove it first")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, text)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise UsageError(
+            "SL709", f"cannot write {path}", reason=reason, help="give another place: -o PATH"
+        ) from None
+    typer.echo(f"{path.as_posix()} written")
+
+
 def rule_paths(paths: Sequence[str]) -> Iterator[Path]:
     """The rule files at some paths; files of tests beside them are no rule text. Raises BadParameter for a path without one."""
     for path in map(Path, paths):
         if path.is_dir():
-            found = sorted(p for p in path.rglob("*.dl") if not p.name.endswith("_test.dl"))
+            inside = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}"))
+            found = sorted(file for file in inside if is_rule_file(file.name))
         else:
             found = [path]
         if not found or not path.exists():
@@ -78,8 +140,12 @@ def _change(path: Path, before: str, after: str, *, check: bool, diff: bool) -> 
     elif check:
         typer.echo(f"{path.as_posix()} would change")
     else:
-        # Beside the file and renamed, so that an interruption leaves the old file whole.
-        beside = path.with_name(path.name + ".new")
-        beside.write_text(after, encoding="utf-8", newline="\n")
-        beside.replace(path)
+        _replace(path, after)
         typer.echo(f"{path.as_posix()} changed")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file beside it and rename that, so that an interruption leaves the old file whole."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text, encoding="utf-8", newline="\n")
+    beside.replace(path)

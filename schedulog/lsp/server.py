@@ -14,7 +14,7 @@ from schedulog.errors import Place, RuleError
 from schedulog.lsp.document import Document, Proposal
 from schedulog.lsp.files import place_of
 from schedulog.scheduler.language.diagnostic import RuleWarning
-from schedulog.scheduler.language.layout import format_text
+from schedulog.scheduler.language.spelling import format_file
 
 _KINDS = {
     "relation": types.CompletionItemKind.Function,
@@ -149,7 +149,7 @@ def _formatting(
 ) -> list[types.TextEdit] | None:
     source = server.workspace.get_text_document(params.text_document.uri)
     try:
-        text = format_text(source.source, source.path)
+        text = format_file(source.source, source.path)
     except RuleError:
         # The diagnostics say what is wrong; the text stays as it is.
         return None

@@ -1,0 +1,1 @@
+"""Rules in pyDatalog's own spelling: read into the same rules as any other, and written back."""
