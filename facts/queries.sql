@@ -61,6 +61,10 @@ group by r.rule_id, r.clause having sum(s.rows) = 0 order by r.rule_id, r.clause
 select c.relations, c.ms, c.alternations, c.rounds, c.evaluations, c.skipped
 from latest join component c using (run_id) order by c.ms desc limit 10;
 
+-- dear-rules: What each clause cost, the dearest first. Needs a run saved by `schedulog profile`.
+select s.rule_id, s.clause, s.ms, s.tried, s.fired, s.new_facts, s.ms / max(s.new_facts, 1) as ms_per_fact
+from latest join rule_stat s using (run_id) where s.ms > 0 order by s.ms desc, s.rule_id, s.clause limit 20;
+
 -- slowest: The slowest kernels, their bandwidth in GB/s, and the rules that formed them. Needs an executed run.
 select k.kernel, k.name, t.executor, t.us, (k.bytes_read + k.bytes_written) / t.us / 1e3 as gb_s, k.rules
 from latest join kernel k using (run_id) join timing t using (run_id, kernel) order by t.us desc limit 10;

@@ -264,13 +264,18 @@ create table timing (
   primary key (run_id, kernel, executor)
 ) without rowid;
 
--- How often a clause applies to the finished model.
+-- How often a clause applies to the finished model, and what it cost where the run was profiled: all rounds together, null
+-- else.
 create table rule_stat (
   run_id integer not null,    -- the run
   rule_id text not null,      -- the rule
   clause integer not null,    -- the clause
   matches integer not null,   -- in how many ways its conditions hold
   rows integer not null,      -- how many different rows it derives
+  tried integer,              -- rows that its joins looked at
+  fired integer,              -- matches of its whole body on the way
+  new_facts integer,          -- rows it added
+  ms real,                    -- milliseconds
   primary key (run_id, rule_id, clause)
 ) without rowid;
 

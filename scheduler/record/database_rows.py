@@ -180,9 +180,13 @@ def _timings(record: RunRecord) -> Iterator[Values]:
 
 
 def _statistics(record: RunRecord, found: Derivations) -> Iterator[Values]:
+    clauses = record.profile.clauses if record.profile else ()
+    costs = {c.rule.name: (c.tried, c.fired, c.new_facts, c.ms) for c in clauses}
+    # A clause that never ran looked at nothing.
+    idle = (0, 0, 0, 0.0) if clauses else (None, None, None, None)
     for rule in record.program.rules:
         rows = found[rule.name]
-        yield rule.id, rule.clause, sum(rows.values()), len(rows)
+        yield rule.id, rule.clause, sum(rows.values()), len(rows), *costs.get(rule.name, idle)
 
 
 def _components(record: RunRecord) -> Iterator[Values]:

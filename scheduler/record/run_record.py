@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.profile import Profile
 from schedulog.scheduler.schedule import Decisions
 
 
@@ -15,7 +16,8 @@ class RunRecord:
     """One scheduled graph.
 
     `timings` holds, by device, the seconds of each kernel in its last execution; `rewrites` the simplifier's steps as
-    (rule, before, after). `refusals`: whether to say of each operand that is not fused which rules keep it apart.
+    (rule, before, after). `refusals`: whether to say of each operand that is not fused which rules keep it apart;
+    `profile`: what the evaluation of the rules cost, clause by clause.
     """
 
     program: Program
@@ -27,3 +29,4 @@ class RunRecord:
     label: str = ""
     rewrites: Sequence[tuple[str, str, str]] = ()
     refusals: bool = True
+    profile: Profile | None = None

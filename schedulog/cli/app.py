@@ -17,6 +17,7 @@ from schedulog.cli.graph import graph_command
 from schedulog.cli.listing import devices_command, rules_command
 from schedulog.cli.lsp import lsp_command
 from schedulog.cli.new import new_command
+from schedulog.cli.profile import profile_command
 from schedulog.cli.replay import replay_command
 from schedulog.cli.run import run_command
 from schedulog.cli.sql import sql_command
@@ -64,6 +65,7 @@ app.command("test")(test_command)
 app.command("coverage")(coverage_command)
 app.command("verify")(verify_command)
 app.command("bisect")(bisect_command)
+app.command("profile")(profile_command)
 app.command("fmt")(fmt_command)
 app.command("new")(new_command)
 app.command("doc")(doc_command)
