@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
@@ -14,19 +15,24 @@ from schedulog.scheduler.measure import Measures, computed_in, measure, work
 from schedulog.scheduler.record.outcome import Attempt, attempt, outcome_of
 from schedulog.scheduler.replay import UNTRACED
 from schedulog.scheduler.schedule import Decisions, Scheduler
-from schedulog.scheduler.why.cause import Names, causes_of, edits_of
+from schedulog.scheduler.why.cause import Clauses, Names, causes_of, clauses_of, edits_of
 from schedulog.scheduler.why.spelling import Speller, given_names
 
 Group = tuple[str, ...]
 """The operations of a kernel, by their names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Policy:
     """A rule set that is ready, and the switches it is asked with."""
 
     scheduler: Scheduler
     options: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def clauses(self) -> Clauses:
+        """What its rules say; looked up for every graph."""
+        return clauses_of(self.scheduler.program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +112,7 @@ def against(graph: Graph, before: Policy, old: Attempt, after: Policy) -> Trial:
     names = _names(old, new)
     found = compare(outcome_of(old, names[0]), outcome_of(new, names[1]))
     if not found.same:
-        edits = edits_of(before.scheduler.program, after.scheduler.program) + _switches(before, after)
-        found = _explained(found, old, new, names, edits)
+        found = _explained(found, (before, old), (after, new), names)
     changes = WhatIf(
         graph.name,
         len(graph.nodes),
@@ -129,24 +134,27 @@ def _names(old: Attempt, new: Attempt) -> Names:
     return first, second
 
 
-def _switches(before: Policy, after: Policy) -> tuple[Cause, ...]:
-    """The switches that are set otherwise."""
+_Side = tuple[Policy, Attempt]
+
+
+def _edits(before: Policy, after: Policy) -> tuple[Cause, ...]:
+    """The clauses and switches that only one policy has."""
     old, new = before.options.items(), after.options.items()
     gone = [Cause("option", f"{name}={value}", "removed") for name, value in old - new]
-    return tuple(sorted([*gone, *(Cause("option", f"{name}={value}", "added") for name, value in new - old)]))
+    come = [Cause("option", f"{name}={value}", "added") for name, value in new - old]
+    return tuple(sorted([*edits_of(before.scheduler.program, after.scheduler.program), *gone, *come]))
 
 
-def _explained(
-    found: Difference, old: Attempt, new: Attempt, names: Names, edits: tuple[Cause, ...]
-) -> Difference:
+def _explained(found: Difference, before: _Side, after: _Side, names: Names) -> Difference:
     """The difference with causes. Of an error that no changed decision leads to, the edits are all there is to tell."""
-    if old.decisions is None or new.decisions is None:
-        return _because(found, edits)
-    rewriting = () if names == ((), ()) else _rewriting(old.decisions, new.decisions)
+    old, new = before[1].decisions, after[1].decisions
+    if old is None or new is None or (found.failure_differs and not found.decisions):
+        return _because(found, _edits(before[0], after[0]))
+    clauses = (before[0].clauses, after[0].clauses)
+    rewriting = () if names == ((), ()) else _rewriting(old, new, clauses)
     if not found.decisions:
-        kernels = _roots(READ, old.decisions, new.decisions, names)
-        return _because(found, edits if found.failure_differs else _through(kernels, rewriting))
-    causes = causes_of(old.decisions, new.decisions, found.decisions, names)
+        return _because(found, _through(_roots(READ, old, new, names, clauses), rewriting))
+    causes = causes_of(old, new, found.decisions, names, clauses)
     return found.explained({atom: _through(because, rewriting) for atom, because in causes.items()}, UNTRACED)
 
 
@@ -157,12 +165,14 @@ def _because(found: Difference, causes: tuple[Cause, ...]) -> Difference:
     return replace(found, kernels=kernels, causes=causes)
 
 
-def _rewriting(old: Decisions, new: Decisions) -> tuple[Cause, ...]:
+def _rewriting(old: Decisions, new: Decisions, clauses: tuple[Clauses, Clauses]) -> tuple[Cause, ...]:
     """Why the graph was rewritten otherwise: the causes of what was decided about splits."""
-    return _roots(("split",), old.before or old, new.before or new, ((), ()))
+    return _roots(("split",), old.before or old, new.before or new, ((), ()), clauses)
 
 
-def _roots(relations: Sequence[str], old: Decisions, new: Decisions, names: Names) -> tuple[Cause, ...]:
+def _roots(
+    relations: Sequence[str], old: Decisions, new: Decisions, names: Names, clauses: tuple[Clauses, Clauses]
+) -> tuple[Cause, ...]:
     """The causes of all rows of some relations that only one side has."""
     spellers = [Speller(d, n) for d, n in zip((old, new), names, strict=True)]
     sides = [
@@ -171,7 +181,7 @@ def _roots(relations: Sequence[str], old: Decisions, new: Decisions, names: Name
     ]
     changes = [DecisionChange(atom, "", "removed", ()) for atom in sides[0] - sides[1]]
     changes += [DecisionChange(atom, "", "added", ()) for atom in sides[1] - sides[0]]
-    found = causes_of(old, new, changes, names)
+    found = causes_of(old, new, changes, names, clauses)
     return tuple(sorted({cause for because in found.values() for cause in because}))
 
 

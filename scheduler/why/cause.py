@@ -9,7 +9,8 @@ reaches. Cycles do no harm, as sources are followed forwards.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from schedulog.scheduler.compare import Cause, Change, DecisionChange
@@ -30,14 +31,34 @@ Names = tuple[Sequence[str], Sequence[str]]
 """What the nodes of both graphs are called, by position; nothing for n0, n1, ..."""
 
 
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """What the clauses of a program say, whatever their names, and the ids there are."""
+
+    bodies: frozenset[str]
+    ids: frozenset[str]
+
+
+def clauses_of(program: Program) -> Clauses:
+    """The clauses of a program, to be looked up."""
+    return Clauses(frozenset(map(meaning, program.rules)), frozenset(rule.id for rule in program.rules))
+
+
 def causes_of(
-    before: Decisions, after: Decisions, changes: Iterable[DecisionChange], names: Names = ((), ())
+    before: Decisions,
+    after: Decisions,
+    changes: Iterable[DecisionChange],
+    names: Names = ((), ()),
+    clauses: tuple[Clauses, Clauses] | None = None,
 ) -> dict[str, tuple[Cause, ...]]:
     """The causes of each changed atom. Both decisions are about one graph, or `names` makes them comparable.
 
+    `clauses` are those of both programs, where they are known already.
+
     An atom that has none is absent: its derivation differs in nothing that the rules can see.
     """
-    search = _Search(_Side(before, names[0]), _Side(after, names[1]))
+    old, new = clauses or (clauses_of(before.model.program), clauses_of(after.model.program))
+    search = _Search(_Side(before, names[0], old), _Side(after, names[1], new))
     wanted = {change.atom: search.found(change) for change in changes}
     search.walk(fact for fact in wanted.values() if fact is not None)
     causes = search.reached()
@@ -46,25 +67,23 @@ def causes_of(
 
 def edits_of(before: Program, after: Program) -> tuple[Cause, ...]:
     """The clauses that only one of two programs has."""
-    bodies = [{meaning(rule) for rule in program.rules} for program in (before, after)]
-    ids = [{rule.id for rule in program.rules} for program in (before, after)]
-    gone = [_rule(r, True, after, ids[1]) for r in before.rules if meaning(r) not in bodies[1]]
-    come = [_rule(r, False, before, ids[0]) for r in after.rules if meaning(r) not in bodies[0]]
+    old, new = clauses_of(before), clauses_of(after)
+    gone = [_rule(r, True, after, new.ids) for r in before.rules if meaning(r) not in new.bodies]
+    come = [_rule(r, False, before, old.ids) for r in after.rules if meaning(r) not in old.bodies]
     return tuple(sorted({*gone, *come}))
 
 
 class _Side:
     """One of the two models, with its rows by how they are spelled."""
 
-    def __init__(self, decisions: Decisions, names: Sequence[str]) -> None:
+    def __init__(self, decisions: Decisions, names: Sequence[str], clauses: Clauses) -> None:
         self.model = model = decisions.model
         self.program = model.program
         self.speller = Speller(decisions, names)
         rows = Rows(model.rows)
         self.matcher = Matcher(self.program, model.symbols, model.functions, rows, rows)
         self.derived = {rule.head.relation for rule in self.program.rules}
-        self.bodies = {meaning(rule) for rule in self.program.rules}
-        self.ids = {rule.id for rule in self.program.rules}
+        self.bodies, self.ids = clauses.bodies, clauses.ids
         self.rows = cache(self._rows)
         self.atoms = cache(self._atoms)
         self.by_columns = cache(self._by_columns)
@@ -195,7 +214,7 @@ def _given(relation: str, spelled: Spelled, lost: bool) -> Cause:
     return Cause("fact", atom_text(relation, spelled), change)
 
 
-def _rule(rule: Rule, lost: bool, other: Program, ids: set[str]) -> Cause:
+def _rule(rule: Rule, lost: bool, other: Program, ids: Collection[str]) -> Cause:
     """A clause that only one program has; `changed` where the other has as many clauses of that id."""
     if rule.id not in ids:
         return Cause("rule", rule.name, "removed" if lost else "added")
