@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.program import Program
-from schedulog.scheduler.profile import Profile
 from schedulog.scheduler.schedule import Decisions
+
+if TYPE_CHECKING:
+    from schedulog.scheduler.profile import Profile
 
 
 @dataclass(frozen=True, eq=False)
