@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from schedulog.facts.graph import Graph
 from schedulog.facts.look import Looks
-from schedulog.facts.node import Node
+from schedulog.facts.node import Node, Shape
 from schedulog.facts.ops import Op
+from schedulog.facts.overwrites import OVERWRITES, overwrites
 from schedulog.facts.symbolic import upper_bound
 from schedulog.facts.view import ViewStack
+from schedulog.facts.views.single import all_known
 
 Row = tuple[int, ...]
 Intern = Callable[[str], int]
@@ -31,28 +33,30 @@ def extract(graph: Graph, options: Mapping[str, int], intern: Intern) -> Facts:
     looks = Looks()
     rows: dict[str, list[Row]] = {name: [] for name in RELATIONS}
     position = graph.position
-    plain: dict[tuple[object, ...], int] = {}
+    whole = _Wholes(looks)
     edges: dict[Row, None] = {}
-    for at, n in enumerate(graph.nodes):
-        if n.op is Op.SINK:
-            rows["requested"] = [(position[b],) for b in dict.fromkeys(s.base for s in n.src)]
-            continue
-        _describe(n, at, rows, intern)
-        for slot, s in enumerate(n.src):
-            rows["source"].append((at, slot, position[s]))
+    values = [(at, n) for at, n in enumerate(graph.nodes) if n.op is not Op.SINK]
+    _describe(values, rows, intern)
+    sources, looked, wholes = rows["source"], rows["look"], rows["whole"]
+    for at, n in values:
         if n.op is Op.VIEW:
-            rows["look"].append((at, position[n.src[0]], looks.number(n.arg)))
+            base = position[n.src[0]]
+            sources.append((at, 0, base))
+            looked.append((at, base, looks.number(n.arg)))
             continue
-        whole = plain.get(n.shape)
-        if whole is None:
-            whole = plain[n.shape] = looks.number(ViewStack.of_shape(n.shape))
-        rows["whole"].append((at, whole))
-        for s in n.src:
-            base = s.base
-            edges[
-                (position[base], at, looks.number(s.arg) if s is not base else _plain(base, plain, looks))
-            ] = None
+        wholes.append((at, whole[n.shape]))
+        for slot, s in enumerate(n.src):
+            base = found = position[s]
+            if s.op is Op.VIEW:
+                base, view = position[s.src[0]], looks.number(s.arg)
+            else:
+                view = whole[s.shape]
+            sources.append((at, slot, found))
+            edges[base, at, view] = None
     rows["edge"] = list(edges)
+    rows["regroups"] = [(at,) for at, n in values if _regroups(n)]
+    rows |= overwrites(graph, looks)
+    rows["requested"] = [(position[b],) for b in dict.fromkeys(s.base for s in graph.sink.src)]
     rows["option"] = [(intern(name), value) for name, value in sorted(options.items())]
     rows["node_count"] = [(len(graph.nodes),)]
     rows["device"] = [(position[n], intern(n.device)) for n in _placed(graph)]
@@ -62,8 +66,12 @@ def extract(graph: Graph, options: Mapping[str, int], intern: Intern) -> Facts:
 
 RELATIONS = (
     "op", "dtype", "width", "device", "size", "position", "int_shape", "source", "look", "whole", "edge",
-    "reduce_by", "reduced", "requested", "option", "node_count", "device_count",
+    "reduce_by", "reduced", "requested", "option", "node_count", "device_count", "regroups", *OVERWRITES,
 )  # fmt: skip
+
+
+def _regroups(n: Node) -> bool:
+    return n.shape != n.src[0].shape if n.op is Op.BITCAST else n.op is Op.ASSIGN and n.arg is not None
 
 
 def _placed(graph: Graph) -> Iterator[Node]:
@@ -79,21 +87,28 @@ def _placed(graph: Graph) -> Iterator[Node]:
 _LITERAL: Final = frozenset({Op.CONST, Op.BIND})
 
 
-def _plain(base: Node, plain: dict[tuple[object, ...], int], looks: Looks) -> int:
-    found = plain.get(base.shape)
-    if found is None:
-        found = plain[base.shape] = looks.number(ViewStack.of_shape(base.shape))
-    return found
+class _Wholes(dict[Shape, int]):
+    """The number of the plain view of each shape."""
+
+    def __init__(self, looks: Looks) -> None:
+        super().__init__()
+        self.looks = looks
+
+    def __missing__(self, shape: Shape) -> int:
+        number = self[shape] = self.looks.number(ViewStack.of_shape(shape))
+        return number
 
 
-def _describe(n: Node, at: int, rows: dict[str, list[Row]], intern: Intern) -> None:
-    rows["op"].append((at, intern(n.op.value)))
-    rows["dtype"].append((at, intern(n.dtype.name)))
-    rows["width"].append((at, n.dtype.itemsize))
-    rows["size"].append((at, n.size))
-    rows["position"].append((at, at))
-    if all(isinstance(s, int) for s in n.shape):
-        rows["int_shape"].append((at,))
-    if n.op is Op.REDUCE_AXIS:
-        rows["reduce_by"].append((at, intern(n.arg.op)))
-        rows["reduced"] += [(at, axis, upper_bound(n.src[0].shape[axis])) for axis in n.arg.axes]
+def _describe(values: Sequence[tuple[int, Node]], rows: dict[str, list[Row]], intern: Intern) -> None:
+    """What is said of each node for itself."""
+    names = {op: intern(op.value) for op in dict.fromkeys(n.op for _, n in values)}
+    rows["op"] = [(at, names[n.op]) for at, n in values]
+    rows["dtype"] = [(at, intern(n.dtype.name)) for at, n in values]
+    rows["width"] = [(at, n.dtype.itemsize) for at, n in values]
+    rows["size"] = [(at, n.size) for at, n in values]
+    rows["position"] = [(at, at) for at, _ in values]
+    rows["int_shape"] = [(at,) for at, n in values if all_known(n.shape)]
+    for at, n in values:
+        if n.op is Op.REDUCE_AXIS:
+            rows["reduce_by"].append((at, intern(n.arg.op)))
+            rows["reduced"] += [(at, axis, upper_bound(n.src[0].shape[axis])) for axis in n.arg.axes]

@@ -102,7 +102,7 @@ class View:
         )
 
 
-def plain_ints(shape: Shape) -> bool:
+def plain_ints(shape: Sequence[Size]) -> bool:
     """Whether nothing but ints of Python's own type occurs, so that equal shapes are alike in all."""
     return _INTS.issuperset(map(type, shape))
 
@@ -148,4 +148,4 @@ def unravel(shape: Shape, position: Size) -> list[Size]:
 
 def all_known(sizes: Sequence[Size]) -> bool:
     """True if no variable occurs."""
-    return all(isinstance(s, int) for s in sizes)
+    return plain_ints(sizes) or all(isinstance(s, int) for s in sizes)
