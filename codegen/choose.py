@@ -58,7 +58,7 @@ def choose(computation: Computation) -> Choice:
         if rows is not None:
             lane, width, lanes, height = computation.outputs[-1], 2 * TURNED, 2 * TURNED, TURNED
     parallel = work.parallel({lane: width, rows: height})
-    overlap = lane is not None and lane != parallel and may_overlap(computation, values, lane, width)
+    overlap = lane is not None and lane != parallel and may_overlap(computation, lane, width)
     return Choice(
         work.placement, lane, width, lanes, work.all_partials(lane), parallel, rows, height, overlap
     )

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from schedulog.codegen.index import in_range, through, through_to
-from schedulog.codegen.values import Computation, Compute, Constant, Index, Load, Reduction, Value
+from schedulog.codegen.regroup import as_type, bitcast, sources, takes_bits
+from schedulog.codegen.scalar import is_half, plain, storage_type
+from schedulog.codegen.values import Computation, Compute, Constant, Index, Load, Pointer, Reduction, Value
 from schedulog.errors import CodegenError
+from schedulog.facts.buffer import Buffer
 from schedulog.facts.build import identity
-from schedulog.facts.dtype import bool_
+from schedulog.facts.dtype import DType, bool_, unsigned
 from schedulog.facts.node import Node
 from schedulog.facts.ops import ELEMENTWISE, Op
 from schedulog.facts.symbolic import Size, Variable, substitute, upper_bound, variables
@@ -55,16 +58,24 @@ class _Lowering:
         self.symbols: dict[Variable, Variable] = {}
         self.names: dict[str, str] = {}
         self.reductions = 0
+        buffers = kernel.buffers
+        self.pointers = [_pointer(0, kernel.output.dtype, buffers[0])]
+        self.pointers += [_pointer(i, b.dtype, b) for i, b in enumerate(buffers) if i]
 
     def run(self) -> Computation:
         shape = self.kernel.value.shape
         indices = tuple(self.loop(f"i{axis}", size) for axis, size in enumerate(shape))
-        value = self.lowered((self.kernel.value, indices))
+        value = self.unconverted(self.lowered((self.kernel.value, indices)))
         offset, tests = through(self.kernel.stores, indices)
         outputs = tuple(index for index in indices if isinstance(index, Variable))
-        elements = tuple(buffer.size for buffer in self.kernel.buffers)
         return Computation(
-            outputs, self.extents, value, self.named(offset), self.tests(tests), self.names, elements
+            outputs,
+            self.extents,
+            value,
+            self.named(offset),
+            self.tests(tests),
+            self.names,
+            tuple(self.pointers),
         )
 
     def loop(self, name: str, size: Size) -> Size:
@@ -111,6 +122,8 @@ class _Lowering:
         read = self.kernel.reads.get(current)
         if read is not None:
             return _Step((), lambda _: self.load(current, indices, read))
+        if takes_bits(current):
+            return self.bitcast_step(current, indices)
         if current.op in ELEMENTWISE:
             needs = tuple((source, indices) for source in current.src)
             return _Step(
@@ -148,6 +161,39 @@ class _Lowering:
             return _Step((), lambda _: self.zero(current))
         return _Step(((base, inner),), lambda sources: self.masked(sources[0], tests))
 
+    def bitcast_step(self, current: Node, indices: tuple[Size, ...]) -> _Step:
+        last = self.named(indices[-1]) if indices else 0
+        return _Step(
+            sources(current, indices),
+            lambda found: bitcast(current, last, [self.bits(value) for value in found], self.intern),
+        )
+
+    def bits(self, value: Value) -> Value:
+        """The bits of a value as an unsigned integer."""
+        value = self.unconverted(value)
+        kind = unsigned(plain(value.dtype).itemsize)
+        if value.dtype.kind == "bool":
+            return self.intern(Compute(kind, Op.CAST, (value,)))
+        return as_type(value, kind, self.intern)
+
+    def unconverted(self, value: Value) -> Value:
+        """A half that is loaded or made of bits, as its bits: a NaN's could change where it becomes a float."""
+        match value:
+            case Load() if is_half(plain(value.dtype)):
+                return self.intern(Load(unsigned(2), value.argument, value.offset, value.tests))
+            case Compute(op=Op.BITCAST) if is_half(plain(value.dtype)):
+                return self.bits(value.operands[0])
+        return value
+
+    def pointer(self, argument: int, dtype: DType) -> int:
+        """The number of the pointer through which an argument is read as elements of a type."""
+        wanted = _pointer(argument, dtype, self.kernel.buffers[argument])
+        for number, known in enumerate(self.pointers):
+            if known.argument == argument and storage_type(known.dtype) == storage_type(wanted.dtype):
+                return number
+        self.pointers.append(wanted)
+        return len(self.pointers) - 1
+
     def reduce_step(self, current: Node, indices: tuple[Size, ...]) -> _Step:
         source = current.src[0]
         if any(upper_bound(source.shape[axis]) == 0 for axis in current.arg.axes):
@@ -180,7 +226,8 @@ class _Lowering:
         tests = (*self.in_range(indices, current.shape), *tests)
         if any(test == 0 for test in tests) or self.kernel.buffers[read.argument].size == 0:
             return self.zero(current)
-        return self.intern(Load(current.dtype, read.argument, self.named(offset), self.tests(tests)))
+        pointer = self.pointer(read.argument, current.dtype)
+        return self.intern(Load(current.dtype, pointer, self.named(offset), self.tests(tests)))
 
     def masked(self, value: Value, tests: Sequence[Size]) -> Value:
         """`value` where all tests hold, else 0, whatever the value is there."""
@@ -221,6 +268,11 @@ class _Lowering:
     def intern(self, value: Value) -> Value:
         """The first value with this content, so that equal values are computed once."""
         return self.interned.setdefault(_content(value), value)
+
+
+def _pointer(argument: int, dtype: DType, buffer: Buffer) -> Pointer:
+    kind = plain(dtype)
+    return Pointer(argument, kind, buffer.nbytes // kind.itemsize)
 
 
 def _content(value: Value) -> object:

@@ -87,7 +87,7 @@ def _rebuilt(
         substitute(computation.offset, replaced),
         tuple(new[test] for test in computation.tests),
         computation.variables,
-        computation.elements,
+        computation.pointers,
     )
 
 

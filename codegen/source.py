@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -82,24 +83,27 @@ def _body(computation: Computation) -> list[str]:
 
 
 def _pointers(kernel: Kernel, computation: Computation) -> list[str]:
-    """The declarations of the arguments the code uses, which never overlap (argument 0 is one even if it is read)."""
-    used = {0: kernel.value.dtype} | {
-        v.argument: v.dtype for v in computation.values() if isinstance(v, Load)
-    }
+    """The declarations of the pointers the code uses. They never overlap, unless they point to one argument."""
+    held, value = scalar.plain(kernel.output.dtype), scalar.plain(kernel.value.dtype)
+    if held != value:
+        raise CodegenError(
+            "SL402",
+            f"{value} values in a buffer of {held} have no code",
+            where=f"kernel {kernel.name}, argument 0",
+            reason="a buffer is read and written as the type it was made with",
+            help="bitcast the values",
+        )
+    used = sorted({0, *(v.argument for v in computation.values() if isinstance(v, Load))})
+    shared = Counter(computation.pointers[number].argument for number in used)
     lines = []
-    for argument, dtype in sorted(used.items(), key=lambda item: item[0]):
-        buffer = kernel.buffers[argument]
-        if scalar.plain(buffer.dtype) != scalar.plain(dtype):
-            raise CodegenError(
-                "SL402",
-                f"{dtype} values in a buffer of {buffer.dtype} have no code",
-                where=f"kernel {kernel.name}, argument {argument}",
-                reason="a buffer is read and written as the type it was made with",
-                help="bitcast the values",
-            )
-        kind = scalar.storage_type(scalar.plain(dtype))
-        constant = "const " if argument else ""
-        lines.append(f"{constant}{kind} *restrict const {pointer_name(argument)} = arguments[{argument}];")
+    for number in used:
+        pointer = computation.pointers[number]
+        kind = scalar.storage_type(pointer.dtype)
+        constant = "const " if number else ""
+        alone = "restrict " if shared[pointer.argument] == 1 or pointer.argument else ""
+        lines.append(
+            f"{constant}{kind} *{alone}const {pointer_name(number)} = arguments[{pointer.argument}];"
+        )
     return lines
 
 

@@ -140,7 +140,7 @@ class ValueText:
         self, value: Load, lane: Variable, step: int, fixed: Sequence[Value], name: str
     ) -> list[str]:
         kind, pointer = scalar.storage_type(scalar.plain(value.dtype)), pointer_name(value.argument)
-        count, elements = self.lane_count(), self.computation.elements[value.argument]
+        count, elements = self.lane_count(), self.computation.pointers[value.argument].elements
         times = f" * {step}" if step > 1 else ""
         spare = [f"(lane < {self.choice.width})"] if self.most_lanes > self.choice.width else []
         tests = " & ".join([*([self.all_of(value.tests)] if value.tests else []), *spare])
@@ -166,7 +166,7 @@ class ValueText:
 
 
 def pointer_name(argument: int) -> str:
-    """The name of an argument in the kernel's code."""
+    """The name of a pointer in the kernel's code, by its number."""
     return "out" if argument == 0 else f"in{argument}"
 
 

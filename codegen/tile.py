@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from schedulog.codegen.index import coefficients
 from schedulog.codegen.place import Placement
-from schedulog.codegen.values import Computation, Load, Value
+from schedulog.codegen.values import Computation, Load
 from schedulog.facts.symbolic import Size, Variable, upper_bound
 
 TILE: Final = (
@@ -96,8 +95,8 @@ def _long(computation: Computation, *loops: Variable) -> bool:
     return all(upper_bound(computation.extents[loop]) >= 2 * TURNED for loop in loops)
 
 
-def may_overlap(computation: Computation, values: Sequence[Value], lane: Variable, width: int) -> bool:
+def may_overlap(computation: Computation, lane: Variable, width: int) -> bool:
     """Whether a short last tile may begin early and write some values again: not where a kernel reads what it writes."""
     extent = computation.extents[lane]
-    reads_output = any(isinstance(value, Load) and value.argument == 0 for value in values)
-    return isinstance(extent, int) and extent > width and extent % width != 0 and not reads_output
+    several = isinstance(extent, int) and extent > width and extent % width != 0
+    return several and not computation.writes_what_it_reads

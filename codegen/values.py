@@ -48,7 +48,7 @@ class Index(Value):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Load(Value):
-    """Element `offset` of argument `argument`, or 0 (and no memory access) unless all `tests` hold."""
+    """Element `offset` of what pointer `argument` points to, or 0 (and no memory access) unless all `tests` hold."""
 
     argument: int
     offset: Size
@@ -88,12 +88,21 @@ class Reduction(Value):
         return (self.body,)
 
 
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Argument `argument` of the kernel as `elements` numbers of `dtype`."""
+
+    argument: int
+    dtype: DType
+    elements: int
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Computation:
-    """A lowered kernel: for every value of `outputs`, `value` goes to element `offset` of argument 0 if `tests` hold.
+    """A lowered kernel: for every value of `outputs`, `value` goes to element `offset` of pointer 0 if `tests` hold.
 
     `extents` gives the trip count of every loop variable, of outputs and reductions. `variables` maps the names that
-    symbolic sizes have in the code to the graph's names; `elements` gives the size of every argument.
+    symbolic sizes have in the code to the graph's names; `pointers` are what the kernel's memory is used as.
     """
 
     outputs: tuple[Variable, ...]
@@ -102,7 +111,12 @@ class Computation:
     offset: Size
     tests: tuple[Value, ...]
     variables: Mapping[str, str]
-    elements: tuple[int, ...]
+    pointers: tuple[Pointer, ...]
+
+    @property
+    def writes_what_it_reads(self) -> bool:
+        """Whether some load reads the memory that is written."""
+        return any(isinstance(v, Load) and self.pointers[v.argument].argument == 0 for v in self.values())
 
     @property
     def roots(self) -> tuple[Value, ...]:

@@ -59,6 +59,22 @@ def check_target(target: str, op: Op, look: ViewStack) -> None:
                          "values for it", help="assign to a view that shows each element once")  # fmt: skip
 
 
+def check_pieces(held: int, width: int) -> None:
+    """Raises GraphError SL213 for an assign that counts memory, whose elements have `held` bytes, in others than parts of them."""
+    if width == 0 or held % width:
+        raise GraphError("SL213", f"an assign of elements of {width} bytes to memory whose elements have {held}",
+                         reason="it counts memory in whole parts of its elements",
+                         help="bitcast the value to a narrower type")  # fmt: skip
+
+
+def check_bytes(target: str, memory: DType, dtype: DType) -> None:
+    """Raises GraphError SL214 for an assign of the bytes of another type to memory of bool."""
+    if memory.kind == "bool" and dtype.kind != "bool":
+        raise GraphError("SL214", f"cannot assign {dtype} to {target}",
+                         reason="the memory holds bool, that is 0 and 1, and other bytes could be written to it",
+                         help="cast the values to bool and assign them without a bitcast")  # fmt: skip
+
+
 def check_size(shape: Sequence[Size], dtype: DType) -> None:
     """Raises GraphError SL226 for a value of more bytes than any machine can count; symbolic sizes count at their maximum."""
     count = math.prod(shape)

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
-from schedulog.facts.arguments import check_reduction
+from schedulog.facts.arguments import check_bytes, check_reduction, check_target
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.device_name import DEFAULT, is_file
 from schedulog.facts.dtype import DType, from_numpy
-from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, ReduceOp, Shape, node
+from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, ReduceOp, Shape, node, under_assigns
 from schedulog.facts.ops import Op
+from schedulog.facts.place import target_of
 from schedulog.facts.symbolic import Size, equal, prod
 from schedulog.facts.view import ViewStack
 
@@ -113,15 +114,13 @@ def cast(source: Node, dtype: DType, label: str = "") -> Node:
 
 
 def bitcast(source: Node, dtype: DType, label: str = "") -> Node:
-    """The same bits as `dtype`, which must have the source's width. Raises GraphError (SL212).
+    """The same bits as `dtype`; elements of another width change the size of the last axis. In a file, a window: nothing is read.
 
-    In a file, a window: nothing is read, and elements of another width change the size of the last axis.
+    Raises GraphError (SL212) where the last axis does not hold a whole number of elements.
     """
     if is_file(source.device) and source.dtype != dtype:
         shape = node(Op.BITCAST, (source,), None, dtype).shape
         return node(Op.BUFFER_VIEW, (source,), shape, dtype, label)
-    if source.dtype.itemsize != dtype.itemsize:
-        raise GraphError("SL212", f"bitcast of {source.dtype} to {dtype}", reason="they differ in width")
     return source if source.dtype == dtype else node(Op.BITCAST, (source,), None, dtype, label)
 
 
@@ -160,11 +159,25 @@ def copy(source: Node, device: str, clone: bool = False, label: str = "") -> Nod
 
 
 def assign(target: Node, value: Node, label: str = "") -> Node:
-    """`value` written into the memory under `target` (a BUFFER or a view of one that shows each element once).
+    """`value` written into the memory under `target`: a BUFFER, what an assign wrote, or a look at one that movements and
+    bitcasts make, which shows each element once. What is returned has the shape and type of `target`.
 
-    Raises GraphError (SL214) for another target.
+    Where a bitcast stands in between, the ASSIGN counts the memory in elements as narrow as the narrowest on the way, so
+    one of a wider target is written in pieces. Raises GraphError: SL214 for another target, SL211 and SL212 for a value
+    that has not the target's shape and type, if the target is a bitcast.
     """
-    return node(Op.ASSIGN, (target, value), label=label)
+    found = target_of(target)
+    if found is None:
+        return node(Op.ASSIGN, (target, value), label=label)
+    check_target(repr(target), found.memory.op, found.look)
+    check_bytes(repr(target), under_assigns(found.memory).dtype, target.dtype)
+    if value.dtype != target.dtype:
+        raise GraphError("SL212", f"ASSIGN of {value.dtype} to {target.dtype}", help="cast the value first")
+    if found.parts == 1:
+        return node(Op.ASSIGN, (found.memory, value), found.look, label=label)
+    pieces = bitcast(reshape(value, (*value.shape, 1)), found.dtype, label)
+    stored = node(Op.ASSIGN, (found.memory, pieces), found.look, label=label)
+    return reshape(bitcast(stored, target.dtype, label), target.shape, label)
 
 
 def element_count(shape: Shape) -> Size:

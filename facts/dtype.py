@@ -81,6 +81,11 @@ SCALARS: tuple[DType, ...] = (
 )  # fmt: skip
 
 
+def unsigned(width: int) -> DType:
+    """The unsigned integer of 1, 2, 4 or 8 bytes."""
+    return {1: uint8, 2: uint16, 4: uint32, 8: uint64}[width]
+
+
 def image(base: Literal["half", "float"], shape: tuple[int, ...]) -> DType:
     """An image type over `shape` = (height, width, 4), with half or float elements."""
     bits = 16 if base == "half" else 32

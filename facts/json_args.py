@@ -70,7 +70,7 @@ def write(n: Node, *, contents: bool = True) -> Any:
             return {"value": _scalar(arg.value), "device": arg.device}
         case Op.BIND:
             return to_json(arg)
-        case Op.VIEW:
+        case Op.VIEW | Op.ASSIGN:
             return arg.to_json()
         case Op.REDUCE_AXIS:
             return {"op": arg.op, "axes": list(arg.axes)}
@@ -105,7 +105,9 @@ def read(op: Op, arg: Any, kind: DType | None, shape: Shape | None, src: tuple[N
         case Op.BIND:
             return _read_variable(_object(arg, where), where)
         case Op.VIEW:
-            return _read_views(arg, src, where)
+            return _read_views(arg, src[0].shape if src else (), where)
+        case Op.ASSIGN if arg is not None and len(src) == 2:
+            return _read_views(arg, _pieces(*src), where)
         case Op.REDUCE_AXIS:
             return _read_reduce(_object(arg, where), src, where)
         case Op.COPY:
@@ -204,12 +206,17 @@ def _read_reduce(arg: dict[str, Any], src: tuple[Node, ...], where: str) -> Redu
     return ReduceArg(op, integers(field(arg, "axes", list, where), "axes", where))  # type: ignore[arg-type]
 
 
-def _read_views(arg: object, src: tuple[Node, ...], where: str) -> ViewStack:
+def _pieces(place: Node, value: Node) -> Shape:
+    """The shape of a place, counted in elements as wide as those of the value."""
+    return (*place.shape, place.dtype.itemsize // max(1, value.dtype.itemsize))
+
+
+def _read_views(arg: object, base: Shape, where: str) -> ViewStack:
     if type(arg) is not list or not arg or not all(isinstance(v, dict) for v in arg):
         raise _wrong("arg", arg, "a list of views", where)
     stack = ViewStack(tuple(_read_view(v, where) for v in arg))
     # Symbolic views, which no node checks, have to fit at least for the values their variables have.
-    check_reach(stack.bound().views, _bound(src[0].shape if src else ()))
+    check_reach(stack.bound().views, _bound(base))
     return stack
 
 

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from schedulog.errors import GraphError, Place
-from schedulog.facts import json_args
+from schedulog.facts import build, json_args
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import DType, named
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.json_args import field, integers, sizes
 from schedulog.facts.node import Node, node
 from schedulog.facts.ops import Op
+from schedulog.facts.place import target_of
 from schedulog.facts.symbolic import to_json
 
 FORMAT: Final = "schedulog-graph"
@@ -198,7 +199,10 @@ class _Reader:
         shape = sizes(entry["shape"], "shape", where) if "shape" in entry else None
         label = field(entry, "label", str, where, "")
         arg = json_args.read(op, entry.get("arg"), kind, shape, src, where)
-        made = node(op, src, arg, kind, label)
+        if op is Op.ASSIGN and arg is None and len(src) == 2 and target_of(src[0]) is not None:
+            made = build.assign(src[0], src[1], label)
+        else:
+            made = node(op, src, arg, kind, label)
         _check_derived("dtype", kind, made.dtype, where)
         _check_derived("shape", shape, made.shape, where)
         return made

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 
+from schedulog.facts.area import Area, area
 from schedulog.facts.symbolic import less, prod, upper_bound
 from schedulog.facts.view import ViewStack
 
@@ -21,6 +21,7 @@ class Looks:
         self._number: dict[ViewStack, int] = {}
         self._view: list[ViewStack] = []
         self._composed: dict[tuple[int, int], int] = {}
+        self._area: dict[tuple[int, int], Area] = {}
         self._adding = threading.Lock()
 
     def number(self, view: ViewStack) -> int:
@@ -79,16 +80,22 @@ class Looks:
         """1 unless `view` surely shows no more elements than `whole` has (an undecided comparison counts as 1)."""
         return int(less(prod(self._view[whole].shape), prod(self._view[view].shape)) != 0)
 
-    def overlap(self, one: int, other: int) -> int:
-        """1 unless the two views of one buffer surely touch different elements."""
-        first, last = _extent(self._view[one])
-        begin, end = _extent(self._view[other])
-        return int(first <= end and begin <= last and not _apart(self._view[one], self._view[other]))
+    def area(self, view: int, width: int) -> Area:
+        """The bytes of memory that `view` touches, counted in elements of `width` bytes."""
+        key = (view, width)
+        found = self._area.get(key)
+        if found is None:
+            found = self._area[key] = area(self._view[view], width)
+        return found
 
-    def aligned(self, view: int, other: int) -> int:
-        """1 if every element `view` shows is surely the one `other` shows at the same place."""
+    def overlap(self, one: int, width: int, other: int, other_width: int) -> int:
+        """1 unless the two views of one buffer surely touch different bytes, each in elements of its own width in bytes."""
+        return int(self.area(one, width).meets(self.area(other, other_width)))
+
+    def aligned(self, view: int, width: int, other: int, other_width: int) -> int:
+        """1 if every element `view` shows is surely the one `other` shows at the same place, in elements of one width."""
         one, two = self._view[view], self._view[other]
-        if len(one.views) != 1 or len(two.views) != 1 or one.shape != two.shape:
+        if width != other_width or len(one.views) != 1 or len(two.views) != 1 or one.shape != two.shape:
             return 0
         inner, outer = one.views[0], two.views[0]
         return int(inner.strides == outer.strides and inner.offset == outer.offset)
@@ -131,63 +138,3 @@ def _in_order(look: ViewStack) -> bool:
         return look.shrink(view.mask) == ViewStack.of_shape(view.shape).shrink(view.mask)
     axes = zip(view.shape, view.strides, strict=True)
     return look.shrink(tuple((0, 1 if stride == 0 else size) for size, stride in axes)).contiguous
-
-
-def _extent(look: ViewStack) -> tuple[int, int]:
-    """The smallest and largest element of the buffer that may be touched (first > last: none)."""
-    inner = look.views[0]
-    low = high = 0
-    for position, (size, stride) in enumerate(zip(inner.shape, inner.strides, strict=True)):
-        begin, end = (0, size) if inner.mask is None else inner.mask[position]
-        corners = (stride * begin, stride * (end - 1))
-        if upper_bound(end - begin) <= 0:
-            return (1, 0)
-        low += min(_lower(c) for c in corners)
-        high += max(upper_bound(c) for c in corners)
-    return (low + _lower(inner.offset), high + upper_bound(inner.offset))
-
-
-def _lower(size: object) -> int:
-    return -upper_bound(-size)  # type: ignore[operator]
-
-
-def _apart(one: ViewStack, other: ViewStack) -> bool:
-    """Whether two single views with equal strides select windows of one grid that differ in some axis."""
-    if len(one.views) != 1 or len(other.views) != 1:
-        return False
-    window = _window(one), _window(other)
-    if window[0] is None or window[1] is None:
-        return False
-    return any(a[1] <= b[0] or b[1] <= a[0] for a, b in _shared_axes(window[0], window[1]))
-
-
-def _window(look: ViewStack) -> dict[int, tuple[int, int]] | None:
-    """Per stride, the range of grid coordinates a positive-stride integer view touches; None if it is not such a view."""
-    view = look.views[0]
-    parts = [(st, s) for st, s in zip(view.strides, view.shape, strict=True) if st != 0]
-    if view.mask is not None or not isinstance(view.offset, int):
-        return None
-    if any(not isinstance(st, int) or not isinstance(s, int) or st < 0 for st, s in parts):
-        return None
-    strides = sorted({st for st, _ in parts if isinstance(st, int)}, reverse=True)
-    if len(strides) != len(parts):
-        return None
-    extents = {st: s for st, s in parts if isinstance(st, int) and isinstance(s, int)}
-    rest, found = view.offset, {}
-    for stride in strides:
-        found[stride] = (rest // stride, rest // stride + extents[stride])
-        rest %= stride
-    return found if rest == 0 else None
-
-
-def _shared_axes(
-    one: dict[int, tuple[int, int]], other: dict[int, tuple[int, int]]
-) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Ranges on axes both views have, where both grids nest (each range stays below the next larger stride)."""
-    if set(one) != set(other):
-        return []
-    strides = sorted(one, reverse=True)
-    for larger, smaller in pairwise(strides):
-        if larger % smaller or max(one[smaller][1], other[smaller][1]) > larger // smaller:
-            return []
-    return [(one[s], other[s]) for s in strides]

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from schedulog.errors import GraphError
-from schedulog.facts.arguments import check_reduction, check_size, check_target, check_window
+from schedulog.facts.arguments import (
+    check_bytes,
+    check_pieces,
+    check_reduction,
+    check_size,
+    check_target,
+    check_window,
+)
 from schedulog.facts.dtype import DType, bool_, void
 from schedulog.facts.interning import Interned
 from schedulog.facts.number import wrapped
@@ -116,7 +123,8 @@ def node(
     moved: bool = False,
 ) -> Node:
     """The node for this operation. `dtype` is needed for CONST, CAST, BITCAST, BIND and BUFFER_VIEW; elsewhere it
-    follows, and only an image may be given that is not what follows.
+    follows, and only an image may be given that is not what follows. An ASSIGN whose argument is a view writes through that
+    view of its first source, which it counts in elements of its own type, that of its second source.
 
     The value of a CONST is brought to its dtype, as `wrapped` does. `moved` says that a VIEW's argument was made by
     movements of how its source is seen, which cannot leave the source: what it reaches is then not looked at again.
@@ -198,10 +206,30 @@ def _check_argument(fresh: Node) -> None:
             check_reach(arg.views, src[0].shape)
         case Op.REDUCE_AXIS:
             check_reduction(arg.op, arg.axes, len(src[0].shape))
+        case Op.ASSIGN if arg is not None:
+            _check_pieces(fresh)
         case Op.ASSIGN:
             check_target(repr(src[0]), _under_windows(src[0].base).op, src[0].view)
         case Op.BUFFER_VIEW:
             check_window(arg, fresh.dtype, src[0].nbytes)
+
+
+def _check_pieces(fresh: Node) -> None:
+    """An assign that counts memory in elements of its own type."""
+    (place, value), look = fresh.src, fresh.arg
+    check_target(repr(place), place.op, look)
+    check_pieces(place.dtype.itemsize, value.dtype.itemsize)
+    check_bytes(repr(place), under_assigns(place).dtype, value.dtype)
+    check_reach(look.views, (*place.shape, place.dtype.itemsize // value.dtype.itemsize))
+    if value.shape != look.shape:
+        raise _other_shape(Op.ASSIGN, (look.shape, value.shape))
+
+
+def under_assigns(place: Node) -> Node:
+    """The memory that a chain of assigns writes to, or what else is at the bottom."""
+    while place.op is Op.ASSIGN:
+        place = place.src[0].base
+    return place
 
 
 def _under_windows(base: Node) -> Node:
@@ -217,13 +245,15 @@ def _shape(op: Op, src: tuple[Node, ...], arg: Any) -> Shape:
     if op not in _SHAPED:
         return _common_shape(op, src)
     match op:
+        case Op.ASSIGN if arg is None:
+            return _common_shape(op, src)
         case Op.BUFFER:
             return (arg.size,)
         case Op.CONST:
             return arg.shape  # type: ignore[no-any-return]
         case Op.BIND | Op.SINK:
             return ()
-        case Op.VIEW:
+        case Op.VIEW | Op.ASSIGN:
             return arg.shape  # type: ignore[no-any-return]
         case Op.REDUCE_AXIS:
             return tuple(1 if i in arg.axes else s for i, s in enumerate(src[0].shape))
@@ -231,22 +261,27 @@ def _shape(op: Op, src: tuple[Node, ...], arg: Any) -> Shape:
             return arg  # type: ignore[no-any-return]
 
 
-_SHAPED: Final = frozenset({Op.BUFFER, Op.CONST, Op.BIND, Op.SINK, Op.VIEW, Op.REDUCE_AXIS, Op.BUFFER_VIEW})
-"""Operations whose shape is not that of each operand."""
+_SHAPED: Final = frozenset(
+    {Op.BUFFER, Op.CONST, Op.BIND, Op.SINK, Op.VIEW, Op.REDUCE_AXIS, Op.BUFFER_VIEW, Op.ASSIGN}
+)
+"""Operations whose shape is not always that of each operand."""
 
 
 def _common_shape(op: Op, src: tuple[Node, ...]) -> Shape:
     shape = src[0].shape
     for s in src:
         if s.shape is not shape and s.shape != shape:
-            shapes = " and ".join(str(list(s.shape)) for s in src)
-            raise GraphError(
-                "SL211",
-                f"{op} of shapes {shapes}",
-                reason="an elementwise operation takes operands of one shape",
-                help="reshape or expand one of them first",
-            )
+            raise _other_shape(op, [source.shape for source in src])
     return shape
+
+
+def _other_shape(op: Op, shapes: Iterable[Shape]) -> GraphError:
+    return GraphError(
+        "SL211",
+        f"{op} of shapes {' and '.join(str(list(shape)) for shape in shapes)}",
+        reason="an elementwise operation takes operands of one shape",
+        help="reshape or expand one of them first",
+    )
 
 
 def _bitcast_shape(source: Node, dtype: DType) -> Shape:
@@ -285,6 +320,8 @@ def _derived_dtype(op: Op, src: tuple[Node, ...], arg: Any) -> DType:
         case Op.BUFFER:
             kind: DType = arg.dtype
             return kind
+        case Op.ASSIGN if arg is not None:
+            return src[1].dtype
         case Op.WHERE:
             _same_dtype(op, src[1:])
             return src[1].dtype

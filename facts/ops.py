@@ -58,7 +58,7 @@ class Op(StrEnum):
     # storage
     CONTIGUOUS = "CONTIGUOUS"  # the source, stored
     CONTIGUOUS_BACKWARD = "CONTIGUOUS_BACKWARD"  # the source; its gradient is stored
-    ASSIGN = "ASSIGN"  # (target, value): the value, written into the target's buffer
+    ASSIGN = "ASSIGN"  # (target, value): the value, written into the target's buffer; arg: a ViewStack if it is bitcast
     COPY = "COPY"  # the source on another device; arg: CopyArg
     BUFFER_VIEW = "BUFFER_VIEW"  # a window into the source's buffer, no copy (disk)
 

@@ -60,6 +60,12 @@ class FileSpan:
                               f"{self.end}", where=self.path)  # fmt: skip
         return inner
 
+    def typed(self, dtype: DType) -> FileSpan:
+        """The same bytes as elements of another type."""
+        if dtype.to_numpy() == self.dtype.to_numpy():
+            return self
+        return self.window(0, self.size * self.dtype.itemsize // dtype.itemsize, dtype)
+
     def read(self, stack: ViewStack, variables: Values) -> Array:
         """What `stack` shows of the span, an array of its own. Bytes that it does not show are not read.
 

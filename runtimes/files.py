@@ -42,9 +42,9 @@ def whole_file(memory: Buffer) -> FileSpan:
 
 
 def _window(kernel: Kernel, found: Mapping[Buffer, FileSpan]) -> FileSpan:
-    argument, first = window_source(kernel)
+    argument, begin = window_source(kernel)
     below, shown = found[kernel.buffers[argument]], kernel.buffers[0]
-    return below.window(first * below.dtype.itemsize, shown.size, shown.dtype)
+    return below.window(begin, shown.size, shown.dtype)
 
 
 def _check_apart(schedule: Schedule, found: Mapping[Buffer, FileSpan]) -> None:

@@ -72,11 +72,9 @@ def room_for(what: str, size: int, dtype: DType) -> Iterator[None]:
 
 
 def _window(kernel: Kernel, found: Mapping[Buffer, Array]) -> Array:
-    """The bytes a BUFFER_VIEW shows: from the first element its source sees."""
-    argument, first = window_source(kernel)
-    memory = found[kernel.buffers[argument]]
-    begin = first * memory.itemsize
-    wanted = kernel.buffers[0]
+    """The bytes a BUFFER_VIEW shows: from the first byte its source sees."""
+    argument, begin = window_source(kernel)
+    memory, wanted = found[kernel.buffers[argument]], kernel.buffers[0]
     return memory.view(np.uint8)[begin : begin + wanted.nbytes].view(wanted.dtype.to_numpy())
 
 
@@ -90,7 +88,7 @@ def fetch(schedule: Schedule, memory: list[Array]) -> dict[str, np.ndarray[Any, 
             (value,) = evaluate([result.node], {}, schedule.variables)
         else:
             held = spans.get(result.buffer, memory[slot[result.buffer]])
-            value = seen(held, result.view, schedule.variables)
+            value = seen(held, result.view, result.node.dtype, schedule.variables)
         with room_for(f"output {result.name}", value.size, result.node.dtype):
             values[result.name] = np.array(value)
     return values

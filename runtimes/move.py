@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from schedulog.errors import DeviceError
 from schedulog.facts.buffer import Buffer
+from schedulog.facts.dtype import DType
 from schedulog.facts.new_file import new_file
 from schedulog.facts.ops import Op
 from schedulog.facts.view import ViewStack
 from schedulog.runtimes.evaluate import evaluate
 from schedulog.runtimes.file_span import FileSpan
-from schedulog.runtimes.strided import Values, flattened, show, store
+from schedulog.runtimes.strided import Values, flattened, show, store, typed
 from schedulog.scheduler.kernels import Kernel
 
 Array = NDArray[Any]
@@ -37,11 +38,11 @@ def move(kernel: Kernel, memory: Mapping[Buffer, Memory], variables: Values) -> 
     """
     value, target = _value(kernel, memory, variables), memory[kernel.buffers[0]]
     if not isinstance(target, FileSpan):
-        store(kernel.stores, target, value, variables)
+        store(kernel.stores, typed(target, kernel.output.dtype), value, variables)
     elif kernel.kind == "copy":
         _make(target, value)
     else:
-        target.write(kernel.stores, value, variables)
+        target.typed(kernel.output.dtype).write(kernel.stores, value, variables)
 
 
 def _value(kernel: Kernel, memory: Mapping[Buffer, Memory], variables: Values) -> Array:
@@ -51,14 +52,14 @@ def _value(kernel: Kernel, memory: Mapping[Buffer, Memory], variables: Values) -
         return evaluate([n], {}, variables)[0]
     source = memory[kernel.buffers[read.argument]]
     stack = read.view if n is n.base else read.view.then(n.view)
-    return seen(source, stack, variables)
+    return seen(source, stack, n.dtype, variables)
 
 
-def seen(source: Memory, stack: ViewStack, variables: Values) -> Array:
-    """What `stack` shows of memory, wherever it lies. Of a file, only what is shown is read."""
+def seen(source: Memory, stack: ViewStack, dtype: DType, variables: Values) -> Array:
+    """What `stack` shows of memory as elements of `dtype`, wherever it lies. Of a file, only what is shown is read."""
     if isinstance(source, FileSpan):
-        return source.read(stack, variables)
-    return show(stack, source, variables)
+        return source.typed(dtype).read(stack, variables)
+    return show(stack, typed(source, dtype), variables)
 
 
 def _make(target: FileSpan, value: Array) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from schedulog.facts.buffer import Buffer
+from schedulog.facts.dtype import DType
 from schedulog.runtimes.evaluate import evaluate
 from schedulog.runtimes.memory import room_for
-from schedulog.runtimes.strided import show, store
+from schedulog.runtimes.strided import show, store, typed
 from schedulog.scheduler.kernels import Kernel, Schedule
 
 Array = NDArray[Any]
@@ -59,14 +59,13 @@ class NumpyProgram:
                 times.append(perf_counter() - begin)
 
     def _launch(self, kernel: Kernel, memory: Sequence[Array], variables: Mapping[str, int]) -> None:
-        def flat(b: Buffer) -> Array:
-            return memory[self._slot[b]]
+        def flat(argument: int, dtype: DType) -> Array:
+            return typed(memory[self._slot[kernel.buffers[argument]]], dtype)
 
         given = {
-            n: show(read.view, flat(kernel.buffers[read.argument]), variables)
-            for n, read in kernel.reads.items()
+            n: show(read.view, flat(read.argument, n.dtype), variables) for n, read in kernel.reads.items()
         }
         largest = max((kernel.value, *kernel.members), key=lambda n: n.nbytes)
         with room_for(f"a value in kernel {kernel.name}", largest.size, largest.dtype):
             (value,) = evaluate([kernel.value], given, variables)
-        store(kernel.stores, flat(kernel.buffers[0]), np.array(value), variables)
+        store(kernel.stores, flat(0, kernel.output.dtype), np.array(value), variables)

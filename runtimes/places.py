@@ -12,7 +12,7 @@ from schedulog.errors import GraphError
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
-from schedulog.runtimes.strided import Values, numbers, positions
+from schedulog.runtimes.strided import Values, numbers, positions, typed
 
 Array = NDArray[Any]
 Place = tuple[Array, NDArray[np.int64]]
@@ -60,9 +60,15 @@ class Places:
         if n.op is Op.VIEW:
             return flat, positions(n.arg, where, self._variables)
         if n.op is Op.ASSIGN:
-            return flat, where
+            return (flat, where) if n.arg is None else self._pieces(n, flat, where)
         shape = numbers(n.shape, self._variables)
         count = int(np.prod(shape, dtype=np.int64))
         begin = int(where.flat[0]) * flat.itemsize if where.size else 0
         window = flat.view(np.uint8)[begin : begin + count * n.dtype.itemsize]
         return window.view(n.dtype.to_numpy()), np.arange(count).reshape(shape)
+
+    def _pieces(self, n: Node, flat: Array, where: NDArray[np.int64]) -> Place:
+        """What an assign writes of memory that it counts in elements of its own type."""
+        parts = flat.itemsize // n.dtype.itemsize
+        pieces = where[..., None] * parts + np.arange(parts)
+        return typed(flat, n.dtype), positions(n.arg, pieces, self._variables)

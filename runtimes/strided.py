@@ -12,6 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from schedulog.errors import DeviceError
+from schedulog.facts.dtype import DType
 from schedulog.facts.symbolic import Size, evaluate, variables
 from schedulog.facts.view import View, ViewStack
 
@@ -99,6 +100,12 @@ def look(view: View, values: Values) -> Look:
     mask = tuple((number(b, values), number(e, values)) for b, e in view.mask or ())
     shape, strides = numbers(view.shape, values), numbers(view.strides, values)
     return Look(shape, strides, number(view.offset, values), mask or None)
+
+
+def typed(flat: Array, dtype: DType) -> Array:
+    """The same memory as an array of another type."""
+    kind = dtype.to_numpy()
+    return flat if flat.dtype == kind else flat.view(kind)
 
 
 def flattened(value: Array) -> Array:

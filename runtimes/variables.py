@@ -39,15 +39,17 @@ def _check_bounds(variable: Variable, value: int) -> None:
 
 def _check_views(schedule: Schedule, values: Mapping[str, int]) -> None:
     for kernel in schedule.kernels:
-        looks = [(kernel.buffers[0], kernel.stores)]
-        looks += [(kernel.buffers[load.argument], load.view) for load in kernel.loads]
-        for buffer, view in looks:
-            _check_view(kernel.name, buffer, view, values)
+        looks = [(kernel.buffers[0], kernel.stores, kernel.output.dtype.itemsize)]
+        looks += [
+            (kernel.buffers[load.argument], load.view, load.node.dtype.itemsize) for load in kernel.loads
+        ]
+        for buffer, view, width in looks:
+            _check_view(kernel.name, buffer, view, width, values)
 
 
-def _check_view(kernel: str, buffer: Buffer, view: ViewStack, values: Mapping[str, int]) -> None:
+def _check_view(kernel: str, buffer: Buffer, view: ViewStack, width: int, values: Mapping[str, int]) -> None:
     inner = look(view.views[0], values)
-    if not inner.within(buffer.size):
+    if not inner.within(buffer.nbytes // width):
         text = ", ".join(f"{name} = {value}" for name, value in values.items())
         raise DeviceError("SL512", f"with {text} kernel {kernel} would leave {buffer!r}",
                           reason="the memory was made for other values of the variables",

@@ -9,7 +9,7 @@ from schedulog.scheduler.kernels import Kernel
 
 
 def window_source(kernel: Kernel) -> tuple[int, int]:
-    """Which of the kernel's buffers its window looks into, and the first element it shows.
+    """Which of the kernel's buffers its window looks into, and the first byte it shows.
 
     Raises DeviceError SL522 if what it shows are no consecutive elements.
     """
@@ -19,7 +19,7 @@ def window_source(kernel: Kernel) -> tuple[int, int]:
     if not _is_run(shown):
         raise DeviceError("SL522", "a window into memory that is not in one piece", where=f"kernel {kernel.name}",
                           reason=f"it shows {shown.views}", help="copy it to a device first")  # fmt: skip
-    return read.argument, bound_value(shown.views[0].offset)
+    return read.argument, bound_value(shown.views[0].offset) * source.dtype.itemsize
 
 
 def _is_run(stack: ViewStack) -> bool:

@@ -23,7 +23,7 @@ KernelKind = Literal["store", "assign", "copy", "view"]
 class Read:
     """Where a stored value lies for a kernel that reads it: which of the kernel's buffers, and through which view.
 
-    The view's shape is the node's shape; it looks at the flat buffer.
+    The view's shape is the node's shape; it looks at the flat buffer, as an array of the node's type.
     """
 
     argument: int
@@ -32,7 +32,7 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One launch: `value` is computed and written through `stores` into `buffers[0]`.
+    """One launch: `value` is computed and written through `stores` into `buffers[0]`, seen as an array of `output`'s type.
 
     `output` is the graph node whose value this is (for an assign the ASSIGN, whose second source is `value`).
     `reads` holds every node that is not computed here but loaded: memory, and other kernels' outputs. `members` are the

@@ -14,8 +14,8 @@ from typing import Final
 from schedulog.errors import ScheduleError
 from schedulog.facts.node import Node, Shape
 from schedulog.facts.ops import Op
-from schedulog.facts.symbolic import Size, Variable, prod, upper_bound
-from schedulog.facts.view import View, ViewStack
+from schedulog.facts.symbolic import Size, Variable, upper_bound
+from schedulog.facts.view import ViewStack
 
 LOAD_LIMIT: Final = 20_000
 
@@ -114,15 +114,7 @@ def _below_reduction(node: Node, look: ViewStack) -> ViewStack:
     kept = [axis for axis in range(len(source.shape)) if axis not in axes]
     reduced = tuple(source.shape[axis] for axis in axes)
     inner = ViewStack.of_shape(source.shape).permute((*kept, *axes))
-    return inner.then(ViewStack(tuple(_with_axes(view, reduced) for view in look.views)))
-
-
-def _with_axes(view: View, sizes: Shape) -> View:
-    """A view of blocks: each element of `view` is a row-major block of `sizes`."""
-    whole, block = View.create(sizes), prod(sizes)
-    strides = (*(stride * block for stride in view.strides), *whole.strides)
-    mask = None if view.mask is None else (*view.mask, *((0, size) for size in sizes))
-    return View.create((*view.shape, *sizes), strides, view.offset * block, mask)
+    return inner.then(look.blocks(reduced))
 
 
 def _below_bitcast(node: Node, look: ViewStack) -> ViewStack:
@@ -133,7 +125,7 @@ def _below_bitcast(node: Node, look: ViewStack) -> ViewStack:
     if wide > narrow:
         parts = (wide // narrow,)
         blocks = whole.reshape((*node.shape, *parts))
-        return blocks.then(ViewStack(tuple(_with_axes(view, parts) for view in look.views)))
+        return blocks.then(look.blocks(parts))
     repeated = whole.reshape((*source.shape, 1)).expand((*source.shape, narrow // wide))
     return repeated.reshape(node.shape).then(look)
 

@@ -56,6 +56,8 @@ def _outcome(shape: Shape, value: Node, kernel: Kernel | None, shown: Mapping[No
     if kernel is not None and value.op is not Op.ASSIGN:
         return Outcome("kernel", value, shape, kernel.index)
     index = None
+    if value.op is Op.ASSIGN and value.arg is not None:
+        return None  # its memory is of another type
     if kernel is not None:
         value, index = value.src[0], kernel.index
     if value.op is Op.BUFFER:

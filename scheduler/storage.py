@@ -10,12 +10,17 @@ from schedulog.facts.dtype import DType, float16, float32
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
+from schedulog.facts.place import written
 from schedulog.facts.view import ViewStack
 
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """The buffer a value lies in, and the view of it that shows the value in the node's shape."""
+    """The buffer a value lies in, and the view of it that shows the value in the node's shape.
+
+    The view counts in elements as wide as those of the node, which an assign to bitcast memory makes narrower than the
+    buffer's.
+    """
 
     buffer: Buffer
     view: ViewStack
@@ -34,9 +39,8 @@ def storage_of(graph: Graph, kernels: Collection[int]) -> dict[Node, Storage]:
 
 def _overwritten(n: Node, found: Mapping[Node, Storage]) -> Storage:
     """An assign's value lies where its target shows it, whatever the target's view."""
-    place = n.src[0]
-    below = found[place.base]
-    return Storage(below.buffer, below.view.then(place.view))
+    below = found[n.src[0].base]
+    return Storage(below.buffer, written(below.view, n))
 
 
 def _made(n: Node, graph: Graph) -> Storage:
@@ -53,5 +57,5 @@ def _element(dtype: DType) -> DType:
 def kept_aside(content: Node, place: Storage, graph: Graph) -> Storage:
     """Room for a copy of a content that lies at `place`: memory before the call, or what an assign wrote."""
     name = f"{place.buffer.name or graph.label(content)}_kept"
-    kept = Buffer(content.size, place.buffer.dtype, place.buffer.device, name)
+    kept = Buffer(content.size, _element(content.dtype), place.buffer.device, name)
     return Storage(kept, ViewStack.of_shape(content.shape))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from schedulog import numeric
+from schedulog.bits import is_bits, overwrite, refuse_detached, settle_below, shows_bits
 from schedulog.device_of import (
     filed,
     in_file,
@@ -33,6 +34,7 @@ from schedulog.operands import axes_of, fitted, flat, kind_of, stored, whole_sha
 from schedulog.operators import Operators
 from schedulog.origin import caller, placed
 from schedulog.pending import PENDING, compute
+from schedulog.runtimes.evaluate import evaluate
 
 Axes = int | Sequence[int] | None
 Reduction = Callable[[Node, Sequence[int], bool, str], Node]
@@ -42,32 +44,35 @@ class Tensor(Operators):
     """An array whose value is computed when it is asked for. Operations, broadcasting and dtypes are numpy's.
 
     Made from an array, a list or a number. Unlike a numpy view, a slice is a value of its own: writing to one tensor
-    never changes another, and `x += 1` makes a new value. An expression means what its operands were when it was
-    written down. Threads may share tensors: one operation at a time is done.
+    never changes another, and `x += 1` makes a new value. (Only a `bitcast` of a tensor in memory stands for that memory
+    when it is written to.) An expression means what its operands were when it was written down. Threads may share
+    tensors: one operation at a time is done.
 
     Sizes may be symbolic: bounds of slices and shrinks, and shapes, take a `Variable` with a value, and expressions of
     such. What is computed is the value for that value of the variable; the kernels serve every one.
     Operations raise GraphError with the file and line of the call.
     """
 
-    __slots__ = ("__weakref__", "node", "owner")
+    __slots__ = ("__weakref__", "detached", "node", "owner")
     __array_ufunc__ = None
 
     node: Node
     owner: bool
+    detached: bool
+    """Whether this was a bitcast of memory that has been overwritten since."""
 
     def __init__(
         self, data: ArrayLike, dtype: DTypeLike | DType | None = None, device: str = "default"
     ) -> None:
         place = memory_device(device)
-        self.owner = True
+        self.owner, self.detached = True, False
         self.node = placed("array", lambda label: stored(data, dtype, label, place))
 
     @classmethod
     def of(cls, node: Node) -> Tensor:
         """The tensor whose value is that of a graph node."""
         tensor = cls.__new__(cls)
-        tensor.node, tensor.owner = node, False
+        tensor.node, tensor.owner, tensor.detached = node, False, False
         PENDING.add(tensor)
         return tensor
 
@@ -143,7 +148,12 @@ class Tensor(Operators):
         """
         with PENDING.turn:
             tensors = [t for t in (self, *others) if not in_file(t.node)]
-            lazy = [t for t in tensors if not t.owner or t.node.base.op is not Op.BUFFER]
+            for t in tensors:
+                if is_bits(t.node):  # what it shows is in memory, and stays its to write
+                    settle_below(t)
+            lazy = [
+                t for t in tensors if not is_bits(t.node) and (not t.owner or t.node.base.op is not Op.BUFFER)
+            ]
             if lazy:
                 compute(lazy, device=device)
         return self
@@ -156,6 +166,7 @@ class Tensor(Operators):
                 memory = memory.src[0]
             self.node = build.buffer(memory.arg, self.shape)
         else:
+            self.detached = is_bits(self.node)
             self.node = _kept(value, self.shape, self.node.device)
         self.owner = True
         PENDING.discard(self)
@@ -166,6 +177,8 @@ class Tensor(Operators):
             if in_file(self.node):
                 return self.to("default").numpy()
             shape = tuple(map(bound_value, self.shape))
+            if is_bits(self.realize().node):
+                return np.array(evaluate([self.node], {})[0])
             return np.array(self.realize().node.base.arg.array[: math.prod(shape)].reshape(shape))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -290,7 +303,13 @@ class Tensor(Operators):
     cast = astype
 
     def bitcast(self, dtype: DTypeLike | DType) -> Tensor:
-        """The same bits as another dtype, of the same width except in a file, where nothing is read for it."""
+        """The same bits as another dtype; another width changes the size of the last axis. Of a file, nothing is read.
+
+        What is written to the bitcast of a tensor in memory, by `assign` or as in `t.bitcast(np.uint8)[2:4] = 0`, is written
+        to that tensor's memory, now: the tensor has the new bytes, lazy tensors that read the old ones are computed before.
+        The bitcast itself means the bytes of the moment it was made; once the memory is overwritten in another way, it holds
+        them by itself, and a write to it is refused (GraphError SL229).
+        """
         return self._unary("bitcast", lambda n, label: build.bitcast(n, kind_of(dtype), label))
 
     def contiguous(self) -> Tensor:
@@ -301,10 +320,11 @@ class Tensor(Operators):
         """Write into a part of the tensor's memory, now. Lazy tensors that read it are computed before."""
         with PENDING.turn:
             refuse_file(self.node)
+            refuse_detached(self.detached)
             memory = self.realize().node
             write = placed("setitem", lambda label: self._written(memory, key, value, label))
             if write.size:
-                compute([], [write])
+                overwrite(self, write)
 
     def _written(self, memory: Node, key: Any, value: Any, label: str) -> Node:
         """The ASSIGN that writes `value` into a part of `memory`; nothing to assign where the part has no elements."""
@@ -319,26 +339,35 @@ class Tensor(Operators):
         """Overwrite the tensor's memory with `value` (cast and broadcast) when computed; the tensor itself.
 
         A tensor that is not computed yet gets memory of its own. An earlier assign to it that still waits is done first,
-        so that no schedule holds two contents of one memory. Raises GraphError SL228 for a part or another look of a
-        tensor in memory: writing to it would be lost on that tensor.
+        so that no schedule holds two contents of one memory; one to a bitcast of a tensor in memory is done at once.
+        Raises GraphError SL228 for a part or another look of a tensor in memory: writing to it would be lost on that tensor.
         """
         with PENDING.turn:
             refuse_file(self.node)
+            refuse_detached(self.detached)
             _refuse_part(self.node)
             self.realize()
-            self.node = placed(
+            write = placed(
                 "assign", lambda label: build.assign(self.node, fitted(value, self.shape, self.node), label)
             )
-            PENDING.add(self)
+            if is_bits(self.node):
+                overwrite(self, write)
+            else:
+                self.node = write
+                PENDING.add(self)
         return self
 
 
 def _refuse_part(n: Node) -> None:
     """Slices and movements of memory are values of their own; memory is written through the tensor that holds it."""
     memory = n.base
-    if n is memory or memory.op not in (Op.BUFFER, Op.ASSIGN):
+    if shows_bits(n):
+        whole = is_bits(n)
+    elif n is memory or memory.op not in (Op.BUFFER, Op.ASSIGN):
         return
-    if not (n.view.contiguous and n.size == memory.size):
+    else:
+        whole = n.view.contiguous and n.size == memory.size
+    if not whole:
         raise GraphError(
             "SL228",
             f"assign to a part or another look of a tensor ({n.label or 'a view'})",

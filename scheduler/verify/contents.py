@@ -6,23 +6,29 @@ wrote. The running order and the views of the kernels say which overwrites lie b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from schedulog.facts.area import Area, meeting
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.look import Looks
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.facts.view import ViewStack
 from schedulog.scheduler.kernels import Kernel, Schedule
+from schedulog.scheduler.loads import Load
 from schedulog.scheduler.verify.violation import Violation
 from schedulog.scheduler.verify.walk import Walk
 
 
 @dataclass(frozen=True, slots=True)
-class _Write:
+class _Use:
+    """What `user`, computed in `kernel`, reads of `content`, which lies in `buffer`: the bytes `area` of it."""
+
     kernel: Kernel
-    view: ViewStack
+    content: Node
+    buffer: Buffer
+    area: Area
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +36,16 @@ class _Memory:
     """The overwrites of each buffer in running order, and what the copies made aside hold."""
 
     schedule: Schedule
-    writes: Mapping[Buffer, Sequence[_Write]]
+    writes: Mapping[Buffer, Sequence[Kernel]]
     copies: Mapping[Buffer, Node]
     looks: Looks = field(default_factory=Looks)
 
-    def overlap(self, one: ViewStack, other: ViewStack) -> bool:
-        return bool(self.looks.overlap(self.looks.number(one), self.looks.number(other)))
+    def area(self, view: ViewStack, n: Node) -> Area:
+        """The bytes a view of memory touches that counts in elements of the type of `n`."""
+        return self.looks.area(self.looks.number(view), n.dtype.itemsize)
+
+    def written(self, kernel: Kernel) -> Area:
+        return self.area(kernel.stores, kernel.output)
 
     def describe(self, kernel: Kernel) -> str:
         return f"{kernel.name}: {self.name(kernel.output)}"
@@ -46,80 +56,87 @@ class _Memory:
 
 def check_contents(schedule: Schedule, walks: Sequence[Walk]) -> Iterator[Violation]:
     """What reads or leaves a wrong content in memory."""
-    writes: dict[Buffer, list[_Write]] = {}
+    writes: dict[Buffer, list[Kernel]] = {}
     for kernel in schedule.kernels:
         if kernel.kind == "assign":
-            writes.setdefault(kernel.buffers[0], []).append(_Write(kernel, kernel.stores))
+            writes.setdefault(kernel.buffers[0], []).append(kernel)
     if not writes:
         return
     copies = {k.buffers[0]: next(iter(k.reads)) for k in schedule.kernels if not k.members and k.reads}
     memory = _Memory(schedule, writes, copies)
-    yield from _lasting(memory)
+    uses: dict[Buffer, list[_Use]] = {buffer: [] for buffer in writes}
     for kernel, found in zip(schedule.kernels, walks, strict=True):
         if any(buffer in writes or buffer in copies for buffer in kernel.buffers):
-            yield from _read(kernel, found, memory)
+            yield from _read(kernel, found, memory, uses)
+    for buffer, written in writes.items():
+        yield from _met(written, uses[buffer], memory)
 
 
-def _lasting(memory: _Memory) -> Iterator[Violation]:
-    """Of two overwrites of the same elements, the later one in the graph runs later."""
-    position = memory.schedule.graph.position
-    for written in memory.writes.values():
-        for at, early in enumerate(written):
-            for late in written[at + 1 :]:
-                if position[late.kernel.output] < position[early.kernel.output] and memory.overlap(
-                    early.view, late.view
-                ):
-                    what = f"overwrites what {memory.name(early.kernel.output)} is to leave"
-                    yield Violation(memory.describe(late.kernel), what, "kernels/overwrites")
-
-
-def _read(kernel: Kernel, found: Walk, memory: _Memory) -> Iterator[Violation]:
+def _read(
+    kernel: Kernel, found: Walk, memory: _Memory, uses: Mapping[Buffer, list[_Use]]
+) -> Iterator[Violation]:
+    """What is wrong with a kernel by itself; what it reads of memory that is overwritten is added to `uses`."""
     for user, content in found.uses if kernel.members else [(n, n) for n in kernel.reads]:
-        buffer = kernel.buffers[kernel.reads[content].argument]
+        read = kernel.reads[content]
+        buffer = kernel.buffers[read.argument]
         if buffer in memory.copies:
             if memory.copies[buffer] is not content:
                 what = f"reads a copy of {memory.name(memory.copies[buffer])} for {memory.name(content)}"
                 yield Violation(memory.describe(kernel), what, "kernels/copies")
         elif buffer in memory.writes:
-            yield from _between(kernel, content, user, memory)
+            view = read.view.then(user.arg) if user.op is Op.VIEW and user is not content else read.view
+            uses[buffer].append(_Use(kernel, content, buffer, memory.area(view, content)))
     if kernel.kind == "assign" and any(read.argument == 0 for read in kernel.reads.values()):
         yield from _own(kernel, memory)
 
 
-def _between(kernel: Kernel, content: Node, user: Node, memory: _Memory) -> Iterator[Violation]:
-    """The content was there, and nothing has overwritten what `user` reads of it when the kernel runs."""
-    written = memory.writes[kernel.buffers[kernel.reads[content].argument]]
-    maker = next((w.kernel.index for w in written if w.kernel.output is content), -1)
-    if content.op is not Op.BUFFER and not 0 <= maker < kernel.index:
-        what = f"reads {memory.name(content)} before it is made"
-        yield Violation(memory.describe(kernel), what, "kernels/order")
-    between = [write for write in written if maker < write.kernel.index < kernel.index]
-    if not between:
-        return
-    view = kernel.reads[content].view
-    touched = view.then(user.arg) if user.op is Op.VIEW and user is not content else view
-    for write in between:
-        if memory.overlap(write.view, touched):
-            what = f"reads {memory.name(content)} after {memory.describe(write.kernel)} has overwritten it"
-            yield Violation(memory.describe(kernel), what, "kernels/contents")
+def _met(written: Sequence[Kernel], uses: Sequence[_Use], memory: _Memory) -> Iterator[Violation]:
+    """What overwrites of one buffer, in running order, do to each other and to what is read of it."""
+    makers = {kernel.output: kernel.index for kernel in written}
+    yield from _unmade(uses, makers, memory)
+    areas = [memory.written(kernel) for kernel in written]
+    position = memory.schedule.graph.position
+    for i, j in meeting(areas, [use.area for use in uses]):
+        late = written[i]
+        if j >= len(written):
+            use = uses[j - len(written)]
+            between = makers.get(use.content, -1) < late.index < use.kernel.index
+            if between and areas[i].meets(use.area):
+                what = f"reads {memory.name(use.content)} after {memory.describe(late)} has overwritten it"
+                yield Violation(memory.describe(use.kernel), what, "kernels/contents")
+        elif position[written[j].output] < position[late.output] and areas[i].meets(areas[j]):
+            what = f"overwrites what {memory.name(late.output)} is to leave"
+            yield Violation(memory.describe(written[j]), what, "kernels/overwrites")
+
+
+def _unmade(uses: Iterable[_Use], makers: Mapping[Node, int], memory: _Memory) -> Iterator[Violation]:
+    """A content that an overwrite makes is there when it is read."""
+    for use in uses:
+        if use.content.op is not Op.BUFFER and not 0 <= makers.get(use.content, -1) < use.kernel.index:
+            what = f"reads {memory.name(use.content)} before it is made"
+            yield Violation(memory.describe(use.kernel), what, "kernels/order")
 
 
 def _own(kernel: Kernel, memory: _Memory) -> Iterator[Violation]:
     """An assign reads of its own target only the element it is about to write."""
-    looks = memory.looks
-    stores = looks.number(kernel.stores)
+    looks, width = memory.looks, kernel.output.dtype.itemsize
+    stores, written = looks.number(kernel.stores), memory.written(kernel)
     for load in kernel.loads:
-        if load.argument or load.view == kernel.stores or not memory.overlap(load.view, kernel.stores):
+        if load.argument or not written.meets(memory.area(load.view, load.node)):
             continue
-        if not looks.aligned(looks.number(load.view), stores) and load.position != _element(
-            kernel, load.indices
-        ):
+        alike = load.view == kernel.stores and load.node.dtype.itemsize == width
+        alike = alike or looks.aligned(looks.number(load.view), load.node.dtype.itemsize, stores, width) == 1
+        if not alike and load.position != _element(kernel, load):
             what = f"reads other elements of {memory.name(load.node)} than the one it writes"
             yield Violation(memory.describe(kernel), what, "kernels/own-target")
 
 
-def _element(kernel: Kernel, indices: Sequence[object]) -> object:
-    """The element of the target that is written at these indices of the value; None where there are more indices."""
-    if len(indices) != len(kernel.stores.shape):
+def _element(kernel: Kernel, load: Load) -> object:
+    """The element of the target, as wide as those of the load, that is written at the indices of the load; None where there
+    is none, as for more indices than the value has."""
+    if (
+        len(load.indices) != len(kernel.stores.shape)
+        or load.node.dtype.itemsize != kernel.output.dtype.itemsize
+    ):
         return None
-    return kernel.stores.index(indices)[0]  # type: ignore[arg-type]
+    return kernel.stores.index(load.indices)[0]
