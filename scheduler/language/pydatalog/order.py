@@ -6,6 +6,7 @@ pyDatalog looks at conditions from left to right: `~r(X) & p(X)` gives no rows t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.language.program import Compare, Expr, Literal_, Var
@@ -13,17 +14,19 @@ from schedulog.scheduler.language.pydatalog.conditions import Choice, Condition,
 from schedulog.scheduler.language.pydatalog.inline import condition_variables
 from schedulog.scheduler.language.variables import variables
 
+C = TypeVar("C", bound=Condition)
+
 
 def misplaced(conditions: Sequence[Condition], marked: frozenset[str]) -> Iterator[RuleError]:
     """The conditions that pyDatalog meets too early, though what they need is bound later (SL134).
 
     `marked` are the aggregates that are computed where they stand, for keys known there.
     """
+    bindable = _bindable(conditions, marked)
     bound: set[str] = set()
-    for i, condition in enumerate(conditions):
-        later = {name for other in conditions[i + 1 :] for name in _bindable(other)}
-        needed = [v for v in needs(condition, bound, marked) if not v.anonymous]
-        early = next((v for v in needed if v.name in later), None)
+    for condition in conditions:
+        needed = needs(condition, bound, marked)
+        early = next((variable for variable in needed if variable.name in bindable), None)
         if early is not None:
             yield RuleError(
                 "SL134",
@@ -32,7 +35,7 @@ def misplaced(conditions: Sequence[Condition], marked: frozenset[str]) -> Iterat
                 reason="pyDatalog takes conditions from left to right, and gives no rows here",
                 help=f"move it behind the condition that binds `{early.name}`",
             )
-        bound |= {v.name for v in condition_variables(condition)}
+        bound |= _binds(condition)
 
 
 def needs(condition: Condition, bound: set[str], marked: frozenset[str]) -> list[Var]:
@@ -50,7 +53,7 @@ def needs(condition: Condition, bound: set[str], marked: frozenset[str]) -> list
         )
     elif condition.op == "=":
         found = iter(_equation(condition, bound))
-    return [variable for variable in found if variable.name not in bound]
+    return [variable for variable in found if variable.name not in bound and not variable.anonymous]
 
 
 def _equation(condition: Compare, bound: set[str]) -> tuple[Var, ...]:
@@ -67,14 +70,32 @@ def _known(expr: Expr, bound: set[str]) -> bool:
     return all(variable.name in bound for variable in variables(expr))
 
 
-def _bindable(condition: Condition) -> set[str]:
-    """The variables that a condition can bind."""
-    if isinstance(condition, Use):
-        return {v.name for v in condition_variables(condition)}
-    if isinstance(condition, Literal_):
-        return set() if condition.negated else {v.name for v in condition_variables(condition)}
-    if isinstance(condition, Choice):
-        left = condition.options[0].left
-        return {left.name} if isinstance(left, Var) else set()
-    sides = (condition.left, condition.right) if condition.op == "=" else ()
-    return {side.name for side in sides if isinstance(side, Var)}
+def _bindable(conditions: Sequence[Condition], marked: frozenset[str]) -> set[str]:
+    """The variables that conditions can bind, in the order that suits them best."""
+    bound: set[str] = set()
+    while True:
+        ready = (condition for condition in conditions if not needs(condition, bound, marked))
+        more = {name for condition in ready for name in _binds(condition)} - bound
+        if not more:
+            return bound
+        bound |= more
+
+
+def _binds(condition: Condition) -> set[str]:
+    """The variables that a condition gives values, when it has what it needs."""
+    if isinstance(condition, Literal_) and condition.negated:
+        return set()
+    return {v.name for v in condition_variables(condition) if not v.anonymous}
+
+
+def in_order(conditions: Sequence[C], marked: frozenset[str]) -> list[C]:
+    """The conditions, each behind those that bind what it needs; as they are where that is so already."""
+    waiting, made = list(conditions), list[C]()
+    bindable, bound = _bindable(conditions, marked), set[str]()
+    while waiting:
+        ready = (
+            i for i, item in enumerate(waiting) if not any(v.name in bindable for v in needs(item, bound, marked))
+        )
+        made.append(waiting.pop(next(ready)))
+        bound |= _binds(made[-1])
+    return made

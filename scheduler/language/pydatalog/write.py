@@ -18,11 +18,10 @@ from schedulog.scheduler.language.program import Aggregate, BodyItem, Compare, C
 from schedulog.scheduler.language.pydatalog.code import code, condition_code
 from schedulog.scheduler.language.pydatalog.conditions import Use
 from schedulog.scheduler.language.pydatalog.folds import keyword_of
-from schedulog.scheduler.language.pydatalog.inline import condition_variables
 from schedulog.scheduler.language.pydatalog.layout import Rule as Written
 from schedulog.scheduler.language.pydatalog.layout import attached, comment, directive
 from schedulog.scheduler.language.pydatalog.names import written
-from schedulog.scheduler.language.pydatalog.order import needs
+from schedulog.scheduler.language.pydatalog.order import in_order
 from schedulog.scheduler.language.pydatalog.python import Scope, conjoined, equation, name, subscript
 from schedulog.scheduler.language.pydatalog.scan import AGGREGATE
 from schedulog.scheduler.language.scan import Comment, Scanner, Statement
@@ -68,7 +67,7 @@ class _Writer:
             made = Written(f"+{head}", [])
             begins: list[int] = []
         else:
-            items = in_order(items, frozenset())
+            items = in_order(items, frozenset(item.name for item in items if isinstance(item, Use)))
             begins = [self._begin(item) for item in items]
             made = Written(head, [])
         notes = attached(inner_comments(statement, self.source.text), begins)
@@ -124,23 +123,6 @@ class _Writer:
                     help=f"add a condition to the braces that binds `{key.name}`",
                 )
             )
-
-
-def in_order(items: Sequence[Item], bound: frozenset[str]) -> list[Item]:
-    """The conditions, each behind those that bind what it needs; as they are where that is so already."""
-    waiting, known, made = list(items), set(bound), list[Item]()
-    marked = frozenset(item.name for item in items if isinstance(item, Use))
-    while waiting:
-        ready = (i for i, item in enumerate(waiting) if not _waits(item, known, marked))
-        item = waiting.pop(next(ready, 0))
-        made.append(item)
-        if not (isinstance(item, Literal_) and item.negated):
-            known |= {variable.name for variable in condition_variables(item)}
-    return made
-
-
-def _waits(item: Item, known: set[str], marked: frozenset[str]) -> bool:
-    return any(not variable.anonymous for variable in needs(item, known, marked))
 
 
 def _definition(named: str, keys: Sequence[Var], item: Aggregate) -> list[str]:

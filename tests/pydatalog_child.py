@@ -1,0 +1,40 @@
+"""Loads texts into pyDatalog itself and asks for relations: JSON on stdin, JSON on stdout. It may hang: give it a time limit.
+
+Reads `{"texts", "functions", "facts", "ask"}`: facts by relation, and the relations wanted, with their number of columns.
+Writes the rows of each.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pyDatalog import pyDatalog, pyEngine, pyParser
+
+
+def main() -> None:
+    given: dict[str, Any] = json.load(sys.stdin)
+    target, sys.stdout = sys.stdout, sys.stderr
+    pyDatalog.Logic()
+    functions = {name: pyDatalog._pyD_decorator(unasked) for name in given["functions"]}
+    for name, rows in given["facts"].items():
+        for row in rows:
+            pyEngine.assert_(pyEngine.Clause(pyEngine.Literal(name, [pyEngine.Const(v) for v in row]), []))
+    for text in given["texts"]:
+        pyParser.load(text, newglobals=dict(functions))
+    found: dict[str, list[list[Any]]] = {}
+    for name, width in given["ask"].items():
+        columns = ",".join(f"A{i}" for i in range(width))
+        answer = pyParser.ask(f"{name}({columns})")
+        found[name] = [list(row) for row in answer.answers] if answer else []
+    json.dump(found, target)
+
+
+def unasked(*arguments: int) -> int:
+    """Stands for every function: no relation that is asked for calls one."""
+    raise AssertionError(arguments)
+
+
+if __name__ == "__main__":
+    main()
