@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types docs check bench clean
+.PHONY: demo test lint types docs mutants check bench clean
 
 $(VENV)/.ready: pyproject.toml
 	@echo "setting up $(VENV) (once; about a minute)"
@@ -30,7 +30,10 @@ types: $(VENV)/.ready
 docs: $(VENV)/.ready  ## fails where a page made from the code is out of date
 	@$(BIN)/python docs/make.py --check
 
-check: test lint types docs
+mutants: $(VENV)/.ready  ## fails where no test notices that a clause or a condition of a shipped rule is gone
+	@$(BIN)/schedulog coverage --mutants core classic
+
+check: test lint types docs mutants
 
 bench: $(VENV)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
