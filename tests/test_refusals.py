@@ -12,6 +12,7 @@ import schedulog
 from schedulog.errors import RuleError
 from schedulog.facts.notation import read_notation
 from schedulog.run import Run
+from schedulog.scheduler.language.metadata import REFUSALS
 from schedulog.scheduler.language.syntax import parse_text
 from schedulog.scheduler.record.database import open_database, saved_decisions
 from schedulog.scheduler.why.placement import Placement
@@ -20,8 +21,8 @@ from schedulog.scheduler.why.refusals import refusals
 GRAPH = "x=load f32[8,8]; e=exp x; s=sum e axis=1; t=expand s to=[8,8]; h=mul e t; g=neg s; out g, h"
 
 
-def run_of(text: str, *, rules: str = "classic", **options: bool) -> Run:
-    return schedulog.schedule(read_notation(text), rules=rules, simplify=False, **options)
+def run_of(text: str, *, refusals: bool = True) -> Run:
+    return schedulog.schedule(read_notation(text), simplify=False, refusals=refusals)
 
 
 def rows(run: Run) -> list[tuple[object, ...]]:
@@ -166,3 +167,9 @@ def random_graph(steps: list[tuple[str, int, int]]) -> str:
         )
     lines.append(f"e=exp v{len(steps)}")
     return "; ".join([*lines, f"out e, v{len(steps)}" if len(steps) % 2 else "out e"])
+
+
+def test_the_words_stand_on_their_page() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "why.md").read_text(encoding="utf-8")
+    words = page.partition("The words:\n\n")[2].replace("\n", " ").strip()
+    assert tuple(words.split(", ")) == REFUSALS

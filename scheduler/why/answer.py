@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.refusals import Storing
 
 
-class Answer(Protocol):
+class Answer(ABC):
     """An answer. `proofs` are those of the facts it rests on."""
 
-    @property
-    def proofs(self) -> tuple[Proof, ...]: ...
+    __slots__ = ()
 
+    proofs: tuple[Proof, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    @abstractmethod
     def lines(self) -> Iterator[str]:
         """The answer as text, without the proofs."""
-        ...
 
+    @abstractmethod
     def record(self) -> dict[str, Any]:
         """The answer as a JSON object, without the proofs."""
-        ...
 
 
 def storing_lines(clauses: Sequence[Storing]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from schedulog.facts.ops import Op
 from schedulog.scheduler.schedule import Decisions
-from schedulog.scheduler.why.answer import kernels_text, storing_lines, storing_record
+from schedulog.scheduler.why.answer import Answer, kernels_text, storing_lines, storing_record
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.refusals import Prices, Storing, storings
 from schedulog.scheduler.why.subject import Operand
@@ -17,7 +17,7 @@ State = Literal["fused", "stored", "memory", "constant"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EdgeAnswer:
+class EdgeAnswer(Answer):
     """How `consumer` gets the value of `producer`: computed in its kernel (fused), stored and loaded, from memory, or as a
     constant in the code.
 

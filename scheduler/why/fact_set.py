@@ -12,6 +12,7 @@ from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.language.program import Literal_, Program, Rule
 from schedulog.scheduler.language.rule_text import format_item
 from schedulog.scheduler.schedule import Decisions
+from schedulog.scheduler.why.answer import Answer
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.question import names
@@ -36,7 +37,7 @@ class ClauseShare:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetAnswer:
+class SetAnswer(Answer):
     """The facts of a relation, by clause; `given` are facts of the graph. `bytes` is the size of the nodes that they speak of
     first, each once."""
 
@@ -81,7 +82,7 @@ class KeptOut:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetMissAnswer:
+class SetMissAnswer(Answer):
     """Which single conditions keep further facts out of a relation, those first that keep out most. `read` are the derived
     relations that its clauses read."""
 
@@ -174,7 +175,7 @@ def _read(rules: Sequence[Rule], program: Program) -> tuple[str, ...]:
         for item in rule.body
         if isinstance(item, Literal_) and not item.negated
     }
-    return tuple(sorted(read & derived))
+    return tuple(sorted((read & derived) - {rule.head.relation for rule in rules}))
 
 
 def _near(relation: str, rows: Collection[Row], writer: Names) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from schedulog.errors import UsageError
 from schedulog.scheduler.assemble import assemble
 from schedulog.scheduler.kernels import Kernel
 from schedulog.scheduler.schedule import Decisions
-from schedulog.scheduler.why.answer import storing_lines, storing_record
+from schedulog.scheduler.why.answer import Answer, storing_lines, storing_record
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.refusals import Storing, storings
 from schedulog.scheduler.why.subject import OfKernel
@@ -32,7 +32,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KernelAnswer:
+class KernelAnswer(Answer):
     """A kernel: why its output is stored (`clauses`), what it computes inside, and what it loads."""
 
     kernel: str

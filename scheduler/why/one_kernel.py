@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from schedulog.scheduler.schedule import Decisions
-from schedulog.scheduler.why.answer import kernels_text, storing_lines, storing_record
+from schedulog.scheduler.why.answer import Answer, kernels_text, storing_lines, storing_record
 from schedulog.scheduler.why.placement import Placement, first_cuts, way_to
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.refusals import Storing, storings
@@ -36,7 +36,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneKernelAnswer:
+class OneKernelAnswer(Answer):
     """Whether some kernel computes both nodes. If so, `kernels` do, and `way` has the operands that join them there, none
     of which is cut. If not, `cuts` are the first on each way, and `repair` the fewest values that must not be stored to have
     them in one kernel, the other decisions being as they are; empty if no value is made of both.

@@ -65,7 +65,7 @@ def subject_of(text: str, program: Program, placement: Placement) -> Subject | N
     if found := _EDGE.fullmatch(text):
         return _operand(text, found[1], found[2], placement)
     if (found := _TOGETHER.fullmatch(text)) and "one_kernel" not in program.relations:
-        first, second = (_made(_one(term, text, placement.graph), text, placement) for term in found.groups())
+        first, second = (_made(term, text, placement) for term in found.groups())
         return Together(first, second)
     if found := _KERNEL.fullmatch(text):
         return OfKernel(found[1] or found[2])
@@ -79,21 +79,19 @@ def _nodes(term: str, text: str, graph: Graph) -> list[int]:
     return find_nodes(re.sub(r"\\(.)", r"\1", term[1:-1]) if quoted else term, quoted, graph, text)
 
 
-def _one(term: str, text: str, graph: Graph) -> int:
-    found = _nodes(term, text, graph)
-    if len(found) > 1:
-        raise UsageError("SL715", f"`{text.strip()}` means several nodes", where=", ".join(f"n{n}" for n in found[:5]),
-                         help="ask with the short name of a node (n12)")  # fmt: skip
-    return found[0]
-
-
-def _made(n: int, text: str, placement: Placement) -> int:
+def _made(term: str, text: str, placement: Placement) -> int:
     """The node whose value is computed, whatever view of it was named."""
-    base = placement.base(n)
-    if placement.is_made(base):
-        return base
-    raise UsageError("SL723", f"no kernel computes n{n}", where=f"{text.strip()}, {placement.graph.describe(n)}",
-                     reason=f"n{base} is memory, which kernels read" if base != len(placement.nodes) - 1 else "it stands for the outputs",
+    named = _nodes(term, text, placement.graph)
+    found = list(dict.fromkeys(placement.base(n) for n in named))
+    if len(found) > 1:
+        shown = ", ".join(f"n{n}" for n in found[:5])
+        raise UsageError("SL715", f"`{text.strip()}` means several nodes", where=shown,
+                         help="ask with the short name of a node (n12)")  # fmt: skip
+    if placement.is_made(found[0]):
+        return found[0]
+    memory = found[0] != len(placement.nodes) - 1
+    raise UsageError("SL723", f"no kernel computes n{named[0]}", where=f"{text.strip()}, {placement.graph.describe(named[0])}",
+                     reason=f"n{found[0]} is memory, which kernels read" if memory else "it stands for the outputs of the graph",
                      help="ask about a computed node")  # fmt: skip
 
 
