@@ -1,7 +1,7 @@
 """Loads texts into pyDatalog itself and asks for relations: JSON on stdin, JSON on stdout. It may hang: give it a time limit.
 
-Reads `{"texts", "functions", "facts", "ask"}`: facts by relation, and the relations wanted, with their number of columns.
-Writes the rows of each.
+Reads `{"texts", "functions", "facts", "widths", "ask"}`: facts by relation, numbers of columns, and the relations wanted.
+Writes the rows of each. (A relation without a row is unknown to pyDatalog, unless it had one.)
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ def main() -> None:
     pyDatalog.Logic()
     functions = {name: pyDatalog._pyD_decorator(unasked) for name in given["functions"]}
     for name, rows in given["facts"].items():
+        known = f"{name}({', '.join(['0'] * given['widths'][name])})"
+        pyParser.load(f"+{known}\n-{known}")
         for row in rows:
             pyEngine.assert_(pyEngine.Clause(pyEngine.Literal(name, [pyEngine.Const(v) for v in row]), []))
     for text in given["texts"]:
         pyParser.load(text, newglobals=dict(functions))
     found: dict[str, list[list[Any]]] = {}
-    for name, width in given["ask"].items():
-        columns = ",".join(f"A{i}" for i in range(width))
+    for name in given["ask"]:
+        columns = ",".join(f"A{i}" for i in range(given["widths"][name]))
         answer = pyParser.ask(f"{name}({columns})")
         found[name] = [list(row) for row in answer.answers] if answer else []
     json.dump(found, target)

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +95,7 @@ FOLDS = st.tuples(
     st.lists(st.sampled_from(["U", "V", "1", '"a"', "X"]), min_size=1, max_size=3),
     st.lists(PARTS, max_size=2),
 ).map(lambda p: f"N = #{p[0]} {{ {', '.join(p[1])} : {', '.join(['q1(U, V, X)', *p[2]])} }}")
-HEADS = st.tuples(NAMES, st.lists(VALUES, min_size=1, max_size=3)).map(
-    lambda p: f"{p[0]}({', '.join(p[1])})"
-)
+HEADS = st.tuples(NAMES, st.lists(VALUES, min_size=1, max_size=3)).map(lambda p: f"{p[0]}({', '.join(p[1])})")
 CLAUSES = st.tuples(HEADS, st.lists(st.one_of(PARTS, PARTS, FOLDS), max_size=6)).map(
     lambda p: f"{p[0]} :- {', '.join(p[1])}." if p[1] else f"{p[0]}."
 )
@@ -113,7 +110,8 @@ OTHERS = st.sampled_from([
 def loose(parsed: ParsedFile) -> list[Any]:
     """What a file says, with the conditions of each rule and each aggregate in any order."""
     rules = [
-        (rule.name, format_atom(rule.head), sorted(_in_any_order(item) for item in rule.body)) for rule in parsed.rules
+        (rule.name, format_atom(rule.head), sorted(_in_any_order(item) for item in rule.body))
+        for rule in parsed.rules
     ]
     return [rules, *meaning(parsed)[1:4]]
 
@@ -167,21 +165,31 @@ def test_every_name_has_a_spelling_of_its_own(name: str) -> None:
 def ask(given: dict[str, Any], seconds: float = 100.0) -> dict[str, list[list[Any]]]:
     """What pyDatalog gives, in a process of its own: it may hang, and takes no signal."""
     done = subprocess.run(
-        [sys.executable, str(CHILD)], input=json.dumps(given), capture_output=True, text=True, timeout=seconds
+        [sys.executable, str(CHILD)],
+        check=False,
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
     )
     assert done.returncode == 0, done.stderr
     answer: dict[str, list[list[Any]]] = json.loads(done.stdout)
     return answer
 
 
-@cache
-def translated() -> tuple[str, ...]:
-    return tuple(translate(text, name, "pydatalog") for _, name, text in FILES)
-
-
 def test_pydatalog_itself_loads_every_translated_rule() -> None:
     functions = [written(name) for name in load_program(pack_names()).functions]
-    assert ask({"texts": translated(), "functions": functions, "facts": {}, "ask": {}}) == {}
+    assert (
+        ask(
+            {
+                "texts": [translate(text, name, "pydatalog") for _, name, text in FILES],
+                "functions": functions,
+                "facts": {},
+                "ask": [],
+            }
+        )
+        == {}
+    )
 
 
 def plain_relations(program: Program) -> list[str]:
@@ -210,28 +218,36 @@ def _negates_itself(rule: Rule) -> bool:
 GRAPH = "x=load f32[4,4]; s=sum x axis=1; a=neg s; r=sum s axis=0; b=exp s; m=add a b; out m, r"
 
 
-def test_pydatalog_itself_derives_the_rows_that_sqlite_does() -> None:
-    program = load_program(pack_names())
+@pytest.mark.parametrize(
+    ("packs", "some"),
+    [
+        (("core",), {"member", "input", "oversized", "crosses", "cut", "stored", "limit"}),
+        (("core", "classic"), {"first_stop", "followed", "gives_up", "readings", "only_reader", "limit"}),
+    ],
+    ids=["core", "classic"],
+)
+def test_pydatalog_itself_derives_the_rows_that_sqlite_does(packs: tuple[str, ...], some: set[str]) -> None:
+    program = load_program(packs)
     asked = plain_relations(program)
-    assert {"member", "first_stop", "computed", "gives_up"} <= set(asked) and len(asked) > 40
-    decided = Scheduler(program).decide(read_notation(GRAPH, "test").graph, {"kernel_nodes": 3})
-    model = decided.model
+    assert some <= set(asked)
+    graph = read_notation(GRAPH, "test")
+    model = Scheduler(program).decide(graph, {"kernel_nodes": 2}).model
 
     def rows(name: str) -> list[list[Any]]:
         kinds = [column.type for column in program.relations[name].columns]
         return [
-            [model.symbols.value(v, kind) for v, kind in zip(row, kinds, strict=True)] for row in model.rows(name)
+            [model.symbols.value(*pair) for pair in zip(row, kinds, strict=True)] for row in model.rows(name)
         ]
 
     derived = {rule.head.relation for rule in program.rules}
-    facts = {written(n): rows(n) or [[-9] * r.arity] for n, r in program.relations.items() if n not in derived}
     given = {
-        "texts": translated(),
+        "texts": [translate(text, name, "pydatalog") for pack, name, text in FILES if pack in packs],
         "functions": [written(name) for name in program.functions],
-        "facts": facts,
-        "ask": {written(name): program.relations[name].arity for name in asked},
+        "facts": {written(name): rows(name) for name in program.relations if name not in derived},
+        "widths": {written(name): relation.arity for name, relation in program.relations.items()},
+        "ask": [written(name) for name in asked],
     }
     found = ask(given)
-    assert {name: sorted(map(repr, found[written(name)])) for name in asked} == {
-        name: sorted(map(repr, rows(name))) for name in asked
-    }
+    assert sum(map(bool, found.values())) > 20
+    for name in asked:
+        assert sorted(map(repr, found[written(name)])) == sorted(map(repr, rows(name))), name

@@ -94,7 +94,9 @@ def in_order(conditions: Sequence[C], marked: frozenset[str]) -> list[C]:
     bindable, bound = _bindable(conditions, marked), set[str]()
     while waiting:
         ready = (
-            i for i, item in enumerate(waiting) if not any(v.name in bindable for v in needs(item, bound, marked))
+            i
+            for i, item in enumerate(waiting)
+            if not any(v.name in bindable for v in needs(item, bound, marked))
         )
         made.append(waiting.pop(next(ready)))
         bound |= _binds(made[-1])
