@@ -9,6 +9,7 @@ from schedulog.errors import RuleError
 from schedulog.scheduler.clashes import check_clashes
 from schedulog.scheduler.language.diagnostic import ordered
 from schedulog.scheduler.language.load import examine
+from schedulog.scheduler.language.respell import respelled
 from schedulog.scheduler.language.rule_file import Part
 from schedulog.scheduler.language.sources import with_required
 from schedulog.scheduler.lint.lint import lint
@@ -28,7 +29,7 @@ def check_rules(packs: Sequence[Part], witnesses: Path | None = None) -> tuple[R
         return found.findings
     cases, mistakes = _cases(asked)
     clashes = check_clashes(found.program, cases, witnesses)
-    return tuple(ordered([*found.findings, *lint(found.rules), *mistakes, *clashes]))
+    return tuple(ordered([*found.findings, *respelled(lint(found.rules)), *mistakes, *clashes]))
 
 
 def _cases(packs: Sequence[Part]) -> tuple[list[Case], list[RuleError]]:

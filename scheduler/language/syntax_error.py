@@ -62,7 +62,7 @@ def syntax_error(found: UnexpectedToken, statement: Statement, source: SourceTex
         ours = _OTHER_SPELLINGS.get(token)
         message = f"`{token}` is the spelling of another language"
         help = f"write {ours} here" if ours else f"leave the `{token}` out"
-        help += "; rule files use `head :- first, not second.`"
+        help += "; rule files use `head :- first, not second.`, and .pydl files pyDatalog's signs"
         return RuleError("SL116", message, where=place, help=help)
     if token.type == "AGGREGATE":
         return RuleError("SL111", f"`{token}` cannot stand here", where=place, help=AGGREGATE_FORM)

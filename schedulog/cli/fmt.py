@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated
@@ -85,28 +86,36 @@ def _translate(paths: list[str] | None, to: str, output: str | None, *, check: b
     folder = Path(output) if output is not None and (len(found) > 1 or Path(output).is_dir()) else None
     if len(found) > 1 and folder is None:
         raise typer.BadParameter(f"{len(found)} files go into a folder: -o FOLDER", param_hint="--output")
-    made = [(path, translate(_read(path), path.as_posix(), to)) for path in found]
+    made = [translate(_read(path), path.as_posix(), to) for path in found]
     if output is None:
-        typer.echo(made[0][1], nl=False)
+        typer.echo(made[0], nl=False)
         return 0
-    for path, text in made:
-        _write_new(Path(output) if folder is None else folder / f"{stem(path.name)}{SPELLINGS[to]}", text)
+    into = [Path(output) if folder is None else folder / f"{stem(p.name)}{SPELLINGS[to]}" for p in found]
+    _write_new(dict(zip(_free(into), made, strict=True)))
     return 0
 
 
-def _write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet, whole or not at all. Raises UsageError SL709."""
-    if path.exists():
-        raise UsageError("SL709", f"{path} exists already", help="give another name, or remove it first")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise UsageError(
-            "SL709", f"cannot write {path}", reason=reason, help="give another place: -o PATH"
-        ) from None
-    typer.echo(f"{path.as_posix()} written")
+def _free(paths: Sequence[Path]) -> Sequence[Path]:
+    """Paths at which nothing is yet, each for one file. Raises UsageError SL709."""
+    for path, times in Counter(paths).items():
+        if path.exists() or times > 1:
+            what = f"{path} exists already" if path.exists() else f"two files would be {path}"
+            raise UsageError("SL709", what, help="give another place: -o PATH, or one file at a time")
+    return paths
+
+
+def _write_new(made: Mapping[Path, str]) -> None:
+    """Write new files, each whole or not at all. Raises UsageError SL709."""
+    for path, text in made.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, text)
+        except OSError as problem:
+            reason = problem.strerror or str(problem)
+            raise UsageError(
+                "SL709", f"cannot write {path}", reason=reason, help="give another place: -o PATH"
+            ) from None
+        typer.echo(f"{path.as_posix()} written")
 
 
 def rule_paths(paths: Sequence[str]) -> Iterator[Path]:

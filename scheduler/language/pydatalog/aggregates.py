@@ -6,7 +6,7 @@ exists. Without it, `users` is a relation that the file or another one declares,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 from schedulog.errors import Place, RuleError
@@ -30,10 +30,16 @@ MOST_CLAUSES = 64
 
 
 class Aggregates:
-    """The aggregates of one file, by name. `marked` are those of `#.aggregate`, with their places."""
+    """The aggregates of one file, by name. `marked` are those of `#.aggregate`, with their places.
 
-    def __init__(self, said: Sequence[Said], marked: Mapping[str, Place]) -> None:
+    `broken` are names of statements that cannot be read: nothing more is said about those.
+    """
+
+    def __init__(
+        self, said: Sequence[Said], marked: Mapping[str, Place], broken: Collection[str] = ()
+    ) -> None:
         self.marked = marked
+        self.broken = broken
         self.errors: list[RuleError] = []
         self.definitions: dict[str, list[Definition]] = {}
         self.nothing: dict[str, list[Valued]] = {}
@@ -49,8 +55,8 @@ class Aggregates:
                 self.usable.discard(one.name)
 
     def known(self, name: str) -> bool:
-        """Whether the file has an aggregate of this name."""
-        return name in self.definitions or name in self.marked
+        """Whether the file has an aggregate of this name, as far as can be told."""
+        return name in self.definitions or name in self.marked or name in self.broken
 
     def clauses(self, said: Said) -> list[tuple[Atom, tuple[BodyItem, ...]]]:
         """The clauses that a statement stands for: none for a part of a marked aggregate, several for an `in`."""
@@ -99,6 +105,8 @@ class Aggregates:
     def _check(self, name: str) -> bool:
         """Whether a marked aggregate is one; what is wrong with it is told."""
         definitions, place = self.definitions.get(name, []), self.marked[name]
+        if name in self.broken:
+            return False
         if len(definitions) != 1:
             what = "has no head with an aggregate" if not definitions else "has two heads with an aggregate"
             self._error("SL135", f"`{name}` {what}", place, f"write one: `({name}[X] == len_(Y)) <= p(X, Y)`")
@@ -158,7 +166,10 @@ class Aggregates:
                 self._error(
                     "SL133", f"there is no aggregate `{condition.name}` in this file", condition.place, help
                 )
-            if isinstance(condition, Literal_) and self.known(condition.atom.relation):
+            if isinstance(condition, Literal_) and condition.atom.relation in {
+                *self.definitions,
+                *self.marked,
+            }:
                 self._as_relation(condition.atom)
 
     def _check_keys(self, use: Use) -> None:

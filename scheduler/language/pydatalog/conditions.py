@@ -70,7 +70,7 @@ class ConditionBuilder(ValueBuilder):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
             return [self._negated(node.operand)]
         if isinstance(node, ast.Compare):
-            return self._comparison(node)
+            return self._compared(node)
         raise self._no_condition(node)
 
     def _negated(self, node: ast.expr) -> Literal_:
@@ -82,7 +82,7 @@ class ConditionBuilder(ValueBuilder):
             raise self._reject("SL133", "`~` before a comparison", self.located.place(node), help)
         return Literal_(self.atom(node), negated=True)
 
-    def _comparison(self, node: ast.Compare) -> list[Condition]:
+    def _compared(self, node: ast.Compare) -> list[Condition]:
         if len(node.ops) > 1:
             raise self._chained(node)
         op, right = node.ops[0], node.comparators[0]

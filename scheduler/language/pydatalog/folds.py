@@ -7,7 +7,7 @@ with `(_one == 1)` in the body.
 from __future__ import annotations
 
 import ast
-from typing import Final, cast
+from typing import Final
 
 from schedulog.scheduler.language.program import AggregateOp, Const, Term
 from schedulog.scheduler.language.pydatalog.names import AGGREGATES, OTHER_AGGREGATES
@@ -79,4 +79,4 @@ def _apart(
 def keyword_of(op: AggregateOp) -> tuple[str, str]:
     """The spelling of an operation, and its keyword or ""."""
     word = next(name for name, known in OPS.items() if known == op)
-    return word, cast(str, KEYWORDS.get(word, ""))
+    return word, KEYWORDS.get(word, "")

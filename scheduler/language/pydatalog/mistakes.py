@@ -185,7 +185,7 @@ def precedence(node: ast.Compare, located: Located) -> RuleError:
     begin, end = located.span(left)[0], located.span(right)[1]
     written = " ".join(located.source.text[begin:end].split())
     return RuleError("SL134", "a comparison without its own parentheses", where=located.source.place(begin, end),
-                     reason="`&` binds more tightly than a comparison, and `a <= b == c` compares three things",
+                     reason="Python takes `&` before comparisons, and `a <= b > c` for one comparison of three",
                      help=f"write `({written})`")  # fmt: skip
 
 

@@ -88,9 +88,10 @@ class Scope:
             return ast.BinOp(self._with_variable(node.left), node.op, node.right)
         if isinstance(node, ast.Call):
             return ast.Call(node.func, [self._with_variable(node.args[0]), *node.args[1:]], [])
+        negative = isinstance(node, ast.UnaryOp)
         plain = node.operand if isinstance(node, ast.UnaryOp) else node
-        assert isinstance(plain, ast.Constant)
-        return self.fix(-plain.value if plain is not node else plain.value)
+        assert isinstance(plain, ast.Constant) and isinstance(plain.value, int | str)
+        return self.fix(-plain.value if negative and isinstance(plain.value, int) else plain.value)
 
     def _blank(self) -> str:
         number = next(self._blanks)

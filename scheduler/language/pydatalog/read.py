@@ -52,7 +52,8 @@ class PydatalogReader(FileReader):
                 self.said[statement.start], errors = read_statement(statement, self.source)
                 self.errors += errors
         said = [one for one in self.said.values() if one is not None]
-        self.aggregates = Aggregates(said, self._marked(statements))
+        broken = {self._first_name(s) for s in statements if self.said.get(s.start, s) is None}
+        self.aggregates = Aggregates(said, self._marked(statements), broken)
         self.errors += self.aggregates.errors
         for one in said:
             self.errors += misplaced(one.conditions, frozenset(self.aggregates.marked))

@@ -22,7 +22,7 @@ AGGREGATE: Final = ".aggregate"
 
 _WORDS: Final = "|".join(word[1:] for word in (*DIRECTIVES, AGGREGATE))
 _LIVE: Final = re.compile(rf"#[ \t]*(?P<sign>[!?])|#[ \t]*(?P<word>\.(?:{_WORDS})\b)|#(?P<other>\.[a-z])")
-_ENTRY: Final = re.compile(r"(?<=[ \t])#!(?=[ \t]*[A-Za-z_]+(?:[ \t]+[0-9]+)?[ \t]*:)")
+_ENTRY: Final = re.compile(r"(?<=[ \t])#[ \t]*!(?=[ \t]*[A-Za-z_]+(?:[ \t]+[0-9]+)?[ \t]*:)")
 _QUOTED: Final = re.compile(r'"(?:\\.|[^"\\])*"')
 _TOKEN: Final = re.compile(
     r"""(?P<BLANK>[ \t\f]+|\\\n)
@@ -136,7 +136,7 @@ def _with_signs(text: str) -> str:
     """A header line with the signs of its further entries as all headers have them, at the same offsets."""
     hidden = _QUOTED.sub(lambda found: "x" * len(found[0]), text)
     for found in _ENTRY.finditer(hidden):
-        text = f"{text[: found.start()]}%!{text[found.end() :]}"
+        text = f"{text[: found.start()]}{'%!'.rjust(len(found[0]))}{text[found.end() :]}"
     return text
 
 
