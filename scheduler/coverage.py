@@ -14,6 +14,7 @@ from schedulog.errors import SchedulogError
 from schedulog.scheduler.decisive import Probe, Probes
 from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.engines.model import Model
+from schedulog.scheduler.html.fragment import Table, fragment
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.metadata import KINDS
 from schedulog.scheduler.language.program import Rule
@@ -82,7 +83,7 @@ class ClauseCoverage:
         return "  ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Coverage:
     """What some tests show about the rules that they are about, clause by clause in the order of the files."""
 
@@ -107,6 +108,24 @@ class Coverage:
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.clauses), self.summary()])
+
+    def __repr__(self) -> str:
+        return f"<Coverage: {self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        columns = ("clause", "fired", "sole", "refused", "conditions", "not decisive")
+        rows = [
+            (
+                c.rule.name,
+                c.fired,
+                c.sole,
+                c.refused,
+                f"{c.decisive}/{len(c.counted)}",
+                ", ".join(map(str, c.gaps)),
+            )
+            for c in self.clauses
+        ]
+        return fragment(self.summary(), Table(columns, rows))
 
 
 def coverage(suites: Sequence[Suite]) -> Coverage:

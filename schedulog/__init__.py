@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from schedulog.facts.graph import Graph
     from schedulog.facts.symbolic import Variable
     from schedulog.graph_file import load
+    from schedulog.rule_book import Rules, load_rules
+    from schedulog.rule_function import datalog_rules
     from schedulog.run import Run, schedule
     from schedulog.tensor import Tensor
     from schedulog.tensor_files import load_safetensors, open_file, save_safetensors
@@ -32,14 +34,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Diff",
     "Graph",
+    "Rules",
     "Run",
     "SchedulogError",
     "Tensor",
     "Variable",
     "__version__",
     "capture",
+    "datalog_rules",
     "diff",
     "load",
+    "load_rules",
     "load_safetensors",
     "open_file",
     "save_safetensors",
@@ -49,13 +54,16 @@ __all__ = [
 _HOMES = {
     "Diff": "schedulog.difference",
     "Graph": "schedulog.facts.graph",
+    "Rules": "schedulog.rule_book",
     "Run": "schedulog.run",
     "SchedulogError": "schedulog.errors",
     "Tensor": "schedulog.tensor",
     "Variable": "schedulog.facts.symbolic",
     "capture": "schedulog.capturing",
     "diff": "schedulog.difference",
+    "datalog_rules": "schedulog.rule_function",
     "load": "schedulog.graph_file",
+    "load_rules": "schedulog.rule_book",
     "load_safetensors": "schedulog.tensor_files",
     "open_file": "schedulog.tensor_files",
     "save_safetensors": "schedulog.tensor_files",

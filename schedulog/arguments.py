@@ -11,6 +11,7 @@ from typing import Any
 from schedulog.errors import UsageError
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.node import Node
+from schedulog.scheduler.language.rule_file import Part, RuleFile
 
 
 def graph_behind(what: Any) -> Graph:
@@ -36,9 +37,10 @@ def _unfit(what: str) -> UsageError:
                       "or a list of Tensors and Nodes")  # fmt: skip
 
 
-def paths_or_names(argument: str, given: Any) -> tuple[str | Path, ...]:
-    """Names and paths, one or several. Raises UsageError SL730."""
-    return tuple(x if isinstance(x, str) else Path(x) for x in _several(argument, given, (str, os.PathLike)))
+def rule_parts(argument: str, given: Any) -> tuple[Part, ...]:
+    """Names, paths and rule texts, one or several. Raises UsageError SL730."""
+    found = _several(argument, given, (str, os.PathLike, RuleFile))
+    return tuple(x if isinstance(x, str | RuleFile) else Path(x) for x in found)
 
 
 def names_of(argument: str, given: Any) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ def _several(argument: str, given: Any, kinds: tuple[type, ...]) -> list[Any]:
         if not isinstance(x, kinds):
             paths = os.PathLike in kinds
             raise UsageError("SL730", f"`{argument}` cannot be {_kind(x)}",
-                             help=f"give {'names or paths' if paths else 'names'}, one or a list of them")  # fmt: skip
+                             help=f"give {'names, paths or rule texts' if paths else 'names'}, one or a list of them")  # fmt: skip
     return found
 
 

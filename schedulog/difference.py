@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from schedulog.agreement import Agreement, agreements
@@ -22,8 +21,10 @@ from schedulog.scheduler.compare_text import (
     some,
 )
 from schedulog.scheduler.given import check_switches
+from schedulog.scheduler.html.fragment import Text, fragment
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.rule_file import Part
 from schedulog.scheduler.measure import Measures
 from schedulog.scheduler.schedule import Scheduler
 from schedulog.scheduler.units import size_text
@@ -32,13 +33,13 @@ from schedulog.scheduler.what_if import Group, Policy, Regrouped, Trial, WhatIf,
 if TYPE_CHECKING:
     from schedulog.tensor import Tensor
 
-Given = Program | str | Path | Sequence[str | Path]
-"""A rule set, or what `schedule` takes for one: names of packs, and paths."""
+Given = Program | Part | Sequence[Part]
+"""A rule set, or what `schedule` takes for one: names of packs, paths, and rules as text."""
 
 _SIZES: Final = ("traffic", "bytes_read", "bytes_written", "peak_bytes")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diff:
     """What another rule set changes for one graph, and because of what. `str()` tells it in a few lines.
 
@@ -66,6 +67,12 @@ class Diff:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"<Diff: {'the same schedule' if self.same else 'another schedule'}>"
+
+    def _repr_html_(self) -> str:
+        return fragment("", Text(str(self)))
 
     def lines(self) -> Iterator[str]:
         """The comparison as text."""

@@ -1,12 +1,14 @@
 """The pytest plugin: rule files with tests are test files, and the fixture `schedulog_rules` tests rules from Python.
 
-Collected are `*_test.dl`, and other `*.dl` with `%? test` lines. A rule file is tested with `core` and the packs it asks for
-(`%! requires:`), or with its whole folder where that stands in the ini option `schedulog_packs`. The ini option
+Collected are `*_test.dl`, and `*.dl` and `*.pydl` with tests in them (`%? test`, `#? test`). A rule file is tested with `core` and the packs it asks for
+(`%! requires:`); with its whole pack if it is part of one (`pack.toml`), or with its whole folder where that stands in the ini
+option `schedulog_packs`. The ini option
 `schedulog_engines` and `--schedulog-engines` name the engines, of which sqlite is the default.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from schedulog.scheduler.rule_tests import Runner, Suite
 
 
+_SUFFIXES = (".dl", ".pydl")
+# Known here too: importing the rule language would slow every run of pytest, with rules or without.
+_TEST = re.compile(rb"%\? test|#[ \t]*\? test")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this plugin."""
     parser.addini("schedulog_packs", "folders whose rule files are tested together", type="paths", default=[])
@@ -31,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleTestFile | None:
     """Collect a rule file that has tests."""
-    if file_path.suffix != ".dl":
+    if file_path.suffix not in _SUFFIXES:
         return None
-    if not file_path.name.endswith("_test.dl") and b"%? test" not in file_path.read_bytes():
+    if not file_path.name.endswith("_test.dl") and not _TEST.search(file_path.read_bytes()):
         return None
     found: RuleTestFile = RuleTestFile.from_parent(parent, path=file_path)
     return found
@@ -54,9 +61,10 @@ def schedulog_rules(request: pytest.FixtureRequest) -> Callable[..., RuleCases]:
 
     def load(*packs: str | Path, engine: str = "sqlite") -> RuleCases:
         from schedulog.rule_case import RuleCases
+        from schedulog.scheduler.language.rule_file import is_text
 
         parts = [
-            folder / part if "\n" not in str(part) and (folder / part).exists() else part for part in packs
+            folder / part if not is_text(str(part)) and (folder / part).exists() else part for part in packs
         ]
         return RuleCases(parts, engine, folder)
 
@@ -88,12 +96,14 @@ class RuleTestFile(pytest.File):
         """The tests that stand in this file, with the rules they are about."""
         from dataclasses import replace
 
+        from schedulog.scheduler.language.pack import pack_around
+        from schedulog.scheduler.language.rule_file import rules_beside
         from schedulog.scheduler.language.sources import with_required
         from schedulog.scheduler.rule_tests import suites
 
-        rules = self.path.with_name(self.path.name.removesuffix("_test.dl").removesuffix(".dl") + ".dl")
+        rules = rules_beside(self.path)
         packs = [folder for folder in self.config.getini("schedulog_packs") if folder in rules.parents]
-        what = packs[0] if packs else rules
+        what = packs[0] if packs else pack_around(self.path) or rules
         loaded = [name for name in with_required([what])[1:] if isinstance(name, str)]
         (found,) = suites([what], loaded)
         return replace(found, tests=tuple(test for test in found.tests if _stands_in(test, self.path)))

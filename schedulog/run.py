@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schedulog.arguments import graph_behind, integers_of, name_of, names_of, paths_or_names
+from schedulog.arguments import graph_behind, integers_of, name_of, names_of, rule_parts
 from schedulog.capturing import destination, keep
+from schedulog.errors import UsageError
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.simplify import Simplified, rewrite_rows
@@ -27,15 +27,20 @@ from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
 from schedulog.runtimes.mixed import load_schedule
 from schedulog.runtimes.variables import variable_values
+from schedulog.scheduler.html.run import run_html
 from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
 from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.language.pack_finder import built_in_packs
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.rule_file import Part, RuleFile, is_text
 from schedulog.scheduler.record.database import memory_database
 from schedulog.scheduler.record.outcome import attempt
 from schedulog.scheduler.record.queries import ask
 from schedulog.scheduler.record.run_file import save
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
+from schedulog.scheduler.why.answer import Answer
+from schedulog.scheduler.why.ask import explain
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.question import names, why
@@ -47,50 +52,73 @@ if TYPE_CHECKING:
 
 def schedule(
     what: Graph | Node | Tensor | Sequence[Node | Tensor],
-    rules: str | Path | Sequence[str | Path] = ("classic",),
+    rules: Part | Sequence[Part] = ("classic",),
     engine: str = "sqlite",
     options: Mapping[str, int] | None = None,
     disable: str | Sequence[str] = (),
     capture: str | os.PathLike[str] | None = None,
     simplify: bool = True,
+    refusals: bool = True,
 ) -> Run:
     """Schedule a graph, or the nodes or tensors whose values are wanted, under a rule set.
 
-    `rules` names packs, rule files or folders of them (`core` is always loaded); `engine` is "sqlite", "pydatalog" or
+    `rules` names packs, rule files or folders of them, or is rules itself: a text with a line break or `:-`, or a function
+    under `schedulog.datalog_rules`; `core` is always loaded. `engine` is "sqlite", "pydatalog" or
     "clingo"; `options` are facts `option(name, value)` for the rules; `disable` leaves out rules by id. `capture` is a
     database to which the call is added, whatever comes of it (else see `schedulog.capture`). `simplify` rewrites the
-    graph first, by the rules of `schedulog.facts.simplify` that keep every value.
+    graph first, by the rules of `schedulog.facts.simplify` that keep every value. `refusals`: whether the
+    run's database says of each operand that is not fused which rules keep it apart.
 
     A tensor stays lazy: the run is about the graph behind it, and an assign that waits is done by every execution.
 
     Raises RuleError for wrong rules, ScheduleError where they give no schedule, UsageError: SL703 an unknown engine, SL704
     nothing that can be scheduled, SL730 an argument of the wrong kind, SL731 an option outside its range.
     """
-    given = graph_behind(what)
-    simplified = simplify_graph(given, preserves="values") if simplify else None
-    graph = simplified.graph if simplified else given
-    packs, dropped = paths_or_names("rules", rules), names_of("disable", disable)
+    packs, dropped = rule_parts("rules", rules), names_of("disable", disable)
     scheduler = _scheduler(packs, name_of("engine", engine), dropped)
+    return schedule_with(
+        scheduler, what, (packs, dropped), options, capture, simplify=simplify, refusals=refusals
+    )
+
+
+def schedule_with(
+    scheduler: Scheduler,
+    what: Graph | Node | Tensor | Sequence[Node | Tensor],
+    given: tuple[Sequence[Part], Sequence[str]],
+    options: Mapping[str, int] | None = None,
+    capture: str | os.PathLike[str] | None = None,
+    *,
+    simplify: bool = True,
+    refusals: bool = True,
+) -> Run:
+    """Schedule by rules that are compiled already; `given` are the parts and the ids left out that a captured call keeps.
+
+    Other arguments and errors are those of `schedule`.
+    """
+    asked = graph_behind(what)
+    simplified = simplify_graph(asked, preserves="values") if simplify else None
+    graph = simplified.graph if simplified else asked
     switches = integers_of("options", options)
     made, path = attempt(scheduler, graph, switches), destination(capture)
     if path is not None:
-        keep(path, graph, (packs, dropped), scheduler, switches, made)
+        keep(path, graph, given, scheduler, switches, made)
     decisions, kernels = made.result()
-    return Run(scheduler.program, engine, switches, decisions, kernels, simplified)
+    return Run(scheduler.program, scheduler.engine, switches, decisions, kernels, simplified, refusals)
 
 
 @lru_cache(maxsize=32)
-def _built_in(packs: tuple[str, ...], engine: str, disable: tuple[str, ...]) -> Scheduler:
+def _kept(packs: tuple[Part, ...], engine: str, disable: tuple[str, ...]) -> Scheduler:
     return Scheduler(load_program(packs, disable=disable), engine)
 
 
-def _scheduler(packs: tuple[str | Path, ...], engine: str, disable: tuple[str, ...]) -> Scheduler:
-    """Packs that come with schedulog are compiled once a process; files may change, so they are read each time."""
-    named = tuple(
-        p for p in packs if isinstance(p, str) and not p.endswith(".dl") and "/" not in p and "\\" not in p
-    )
-    if len(named) == len(packs):
-        return _built_in(named, engine, disable)
+def _scheduler(packs: tuple[Part, ...], engine: str, disable: tuple[str, ...]) -> Scheduler:
+    """Rules that cannot change are compiled once a process: texts, and packs that come with schedulog. Others are read each
+    time."""
+    if all(
+        isinstance(part, RuleFile) or part in built_in_packs() or (isinstance(part, str) and is_text(part))
+        for part in packs
+    ):
+        return _kept(packs, engine, disable)
     return Scheduler(load_program(packs, disable=disable), engine)
 
 
@@ -98,7 +126,7 @@ class Run:
     """The result of scheduling one graph.
 
     `program` is the rule set, `decisions` what it derived, `schedule` the kernels in order with their buffers,
-    `simplified` the rewrites that came first, if any.
+    `simplified` the rewrites that came first, if any; `refusals` says whether its database has the rows of that name.
     `timings` holds, by device, the seconds of each kernel in the last execution that measured them. Threads may share
     a run: executions that write to memory which outlives them take turns, all others run side by side.
     """
@@ -111,6 +139,7 @@ class Run:
         decisions: Decisions,
         schedule: Schedule,
         simplified: Simplified | None = None,
+        refusals: bool = True,
     ) -> None:
         self.program = program
         self.engine = engine
@@ -118,10 +147,18 @@ class Run:
         self.decisions = decisions
         self.schedule = schedule
         self.simplified = simplified
+        self.refusals = refusals
         self.timings: dict[str, list[float]] = {}
         self._loaded: dict[str, DeviceProgram] = {}
         # Held while what is made once is made, and while a query runs: what a query may do is a state of the connection.
         self._once = threading.RLock()
+
+    def __repr__(self) -> str:
+        graph = self.graph
+        return f"<Run of {graph.name}: {len(graph.nodes)} nodes, {len(self.kernels)} kernels>"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.schedule, self.timings)
 
     @property
     def graph(self) -> Graph:
@@ -193,6 +230,7 @@ class Run:
             self.schedule,
             self.timings,
             rewrites=rewrites,
+            refusals=self.refusals,
         )
 
     def save(self, path: str | os.PathLike[str], *, append: bool = False, label: str = "") -> None:
@@ -223,13 +261,28 @@ class Run:
     def _database(self) -> sqlite3.Connection:
         return memory_database(self.record)
 
-    def why(self, fact: str) -> Proof:
+    def why(self, fact: str, *, all: bool = False) -> Proof:
         """Why a fact holds: `realize(n12)`, or `realize("conv1")` with a node's label; `_` stands for any value.
 
-        `run.names` spells the proof: `print(run.why("realize(n12)").render(run.names.atom))`.
+        `run.names` spells the proof: `print(run.why("realize(n12)").render(run.names.atom))`. `all`: with all derivations,
+        of the fact and of those its proof rests on, in `Proof.others`. `explain` is for what is no fact.
         Raises UsageError SL710 to SL715.
         """
-        return why(self.decisions, fact)
+        return why(self.decisions, fact, every=all)
+
+    def explain(self, question: str, *, negated: bool = False, all: bool = False) -> Answer:
+        """Why an operand is fused or not (`n3 -> n5`), some kernel computes two nodes or none does (`one_kernel(n3, n5)`),
+        a kernel is one (`kernel k3`), and which clauses give the facts of a relation (`realize`).
+
+        `negated`: which conditions keep further facts out of the relation. `all`: with all derivations in `proofs`.
+        `print(run.explain("n3 -> n5"))` writes it out. Raises UsageError SL710 for a question about a fact or none, SL713,
+        SL715, SL721 to SL723.
+        """
+        answer = explain(self.decisions, question, negated=negated, every=all)
+        if answer is None:
+            raise UsageError("SL710", f"`{question}` asks about no operand, kernel or relation",
+                             help="ask like this: n3 -> n5; about a fact ask `why` or `whynot`")  # fmt: skip
+        return answer
 
     def whynot(self, fact: str) -> WhyNot:
         """Why a fact does not hold: the rules that could derive it, the conditions that fail, the smallest repairs.

@@ -42,7 +42,7 @@ def test_a_constant_tensor_can_be_scheduled() -> None:
 
 
 NODES = "give a Graph (schedulog.load reads one), a Tensor or a Node, or a list of Tensors and Nodes"
-PACKS = "give names or paths, one or a list of them"
+PACKS = "give names, paths or rule texts, one or a list of them"
 WRONG: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: schedule(None), "SL704", "cannot schedule None", NODES),  # type: ignore[arg-type]  # wrong on purpose
     (lambda: schedule(3), "SL704", "cannot schedule an int", NODES),  # type: ignore[arg-type]  # wrong on purpose

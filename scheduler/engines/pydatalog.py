@@ -118,10 +118,14 @@ class _PydatalogEngine(SetEngine):
 
 
 class _Process:
-    """The child process. It is started when first asked and again after it was killed."""
+    """The child process. It is started when first asked and again after it was killed.
+
+    Threads take turns, a question with all its calls each: it knows no other way to tell whose line it reads.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
+        self.turn = threading.Lock()
         self.child: subprocess.Popen[str] | None = None
 
     def started(self) -> subprocess.Popen[str]:
@@ -144,6 +148,10 @@ class _Process:
 
     def ask(self, question: Question, calls: Calls, rules: Sequence[Rule]) -> list[list[int]]:
         """Return the answer's rows. Raises ScheduleError SL141 without one, SL130 and SL131 for failed calls."""
+        with self.turn:
+            return self.ask_alone(question, calls, rules)
+
+    def ask_alone(self, question: Question, calls: Calls, rules: Sequence[Rule]) -> list[list[int]]:
         child = self.started()
         timer = threading.Timer(self.seconds, child.kill)
         timer.start()

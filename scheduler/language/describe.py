@@ -39,11 +39,10 @@ def describe_relation(program: Program, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def describe_pack(program: Program, pack: str, texts: Sequence[tuple[str, str]]) -> str:
-    """The chapter of one pack: for each file its first comment, its relations with their sentences, and its rules."""
+def describe_pack(program: Program, pack: str, files: Sequence[tuple[str, str]]) -> str:
+    """The chapter of one pack: for each file (name, text) its first comment, its relations with their sentences, its rules."""
     lines = [f"## {pack}", ""]
-    for name, text in texts:
-        file = f"{pack}/{name}"
+    for file, text in files:
         lines += [f"### {file}", "", "```text", *_first_comment(text), "```", ""]
         lines += _relations(program, file)
         ids = dict.fromkeys(rule.id for rule in program.rules if rule.place.file == file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.language.check import check
@@ -14,6 +14,7 @@ from schedulog.scheduler.language.meaning import program_sha
 from schedulog.scheduler.language.pack import Pack
 from schedulog.scheduler.language.pack_finder import built_in_packs
 from schedulog.scheduler.language.program import Function, FunctionCode, Program, RuleInfo
+from schedulog.scheduler.language.respell import respelled
 from schedulog.scheduler.language.rule_file import Part, RuleFile, pack_of, parsed
 from schedulog.scheduler.language.rule_set import RuleSet, merge, rule_names
 from schedulog.scheduler.language.sources import Sources, claims, read_sources
@@ -71,11 +72,13 @@ def _all_sources(
     packs: Sequence[Part], extra: Sequence[tuple[str, str] | RuleFile], errors: list[RuleError]
 ) -> Sources:
     found = read_sources(packs, errors)
+    if "core" not in {pack.name for pack in found.named_packs}:
+        raise_all(errors)  # without core nothing further is to be said about any rule
     given = [
         part if isinstance(part, RuleFile) else RuleFile(part[0], pack_of(part[0]), part[1]) for part in extra
     ]
-    errors += claims(given, found.packs)
-    return Sources((*found.files, *given), found.packs)
+    errors += claims((), given, found.packs)
+    return replace(found, own_files=(*found.own_files, *given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def _checked(files: Sequence[ParsedFile], errors: Sequence[RuleError], packs: Se
         declared.setdefault(file.pack, []).extend(file.functions)
     own = {function.name for name in built_in_packs() for function in declared.get(name, ())}
     code = code_of(packs, declared, own, mistakes)
-    return _Checked(merged, mistakes, warnings, code, left_out)
+    return _Checked(merged, respelled(mistakes), respelled(warnings), code, left_out)
 
 
 def link(

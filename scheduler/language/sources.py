@@ -28,10 +28,23 @@ from schedulog.scheduler.language.rule_file import (
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Rule files, and the packs with a `pack.toml` to which some of them belong."""
+    """Rule files, and the packs with a `pack.toml` to which some of them belong: those given by name, and the caller's own,
+    given by path or as text."""
 
-    files: tuple[RuleFile, ...]
-    packs: tuple[Pack, ...]
+    named_packs: tuple[Pack, ...]
+    named_files: tuple[RuleFile, ...]
+    own_packs: tuple[Pack, ...]
+    own_files: tuple[RuleFile, ...]
+
+    @property
+    def files(self) -> tuple[RuleFile, ...]:
+        """All files."""
+        return (*self.named_files, *self.own_files)
+
+    @property
+    def packs(self) -> tuple[Pack, ...]:
+        """All packs."""
+        return (*self.named_packs, *self.own_packs)
 
 
 def read_sources(parts: Sequence[Part], errors: list[RuleError], *, core: bool = True) -> Sources:
@@ -41,13 +54,29 @@ def read_sources(parts: Sequence[Part], errors: list[RuleError], *, core: bool =
     one name, SL128 a text that is given twice.
     """
     names = {"core", *pack_names_of(parts)} if core else set(pack_names_of(parts))
-    packs = [pack for name in sorted(names) if (pack := find_pack(name, errors)) is not None]
-    files = [file for pack in packs for file in _rules_of(pack, errors)]
-    beside, own = _read_paths(paths_of(parts), errors)
-    others = (*beside, *texts_of(parts, errors))
-    packs += own
-    errors += [*_same_names(packs), *claims(others, packs)]
-    return Sources((*files, *others), tuple(packs))
+    named = [pack for name in sorted(names) if (pack := find_pack(name, errors)) is not None]
+    named_files = [file for pack in named for file in _rules_of(pack, errors)]
+    found = _read_paths(paths_of(parts), errors)
+    loose = [*found.loose.values(), *texts_of(parts, errors)]
+    packs = [*named, *found.packs.values()]
+    errors += [*_same_names(packs), *claims(found.inside.values(), loose, packs)]
+    own = (*found.inside.values(), *loose)
+    return Sources(tuple(named), tuple(named_files), tuple(found.packs.values()), own)
+
+
+def claims(
+    inside: Iterable[RuleFile], loose: Iterable[RuleFile], packs: Sequence[Pack]
+) -> Iterator[RuleError]:
+    """Files that would belong to a pack that they do not lie in (SL125); `loose` ones lie in no pack."""
+    manifests = {pack.name: pack.manifest for pack in packs}
+    others = [file for file in inside if parsed(file).pack != file.pack]
+    for file in (*others, *loose):
+        claimed = parsed(file).pack
+        if claimed in manifests:
+            yield RuleError("SL125", f"a file would be part of the pack `{claimed}`", where=file.name,
+                            reason=f"that pack is what lies beside {manifests[claimed]}; the name of a file or folder without "
+                                   "pack.toml, or `%! pack:`, is that of its pack",
+                            help="give it a name of its own")  # fmt: skip
 
 
 def _rules_of(pack: Pack, errors: list[RuleError]) -> Sequence[RuleFile]:
@@ -62,30 +91,16 @@ def _built_in(name: str) -> tuple[RuleFile, ...]:
     return tuple(read_rules(built_in_packs()[name], []))
 
 
-def claims(files: Iterable[RuleFile], packs: Sequence[Pack]) -> Iterator[RuleError]:
-    """Files that call themselves part of a pack to whose folder they do not belong (SL125)."""
-    manifests = {pack.name: pack.manifest for pack in packs}
-    for file in files:
-        claimed = parsed(file).pack
-        if claimed != file.pack and claimed in manifests:
-            yield RuleError("SL125", f"a file calls itself part of the pack `{claimed}`", where=file.name,
-                            reason=f"that pack is what lies beside {manifests[claimed]}",
-                            help="leave `%! pack:` out, or give it a name of its own")  # fmt: skip
-
-
 def rule_files(parts: Sequence[Part]) -> tuple[RuleFile, ...]:
-    """The texts of the rule files at the paths among `parts`, and of those that are texts; names of packs are passed over.
-
-    Raises RuleError SL107 for files that cannot be read, and SL123.
-    """
+    """The files at the paths among `parts`, and the texts; names of packs are passed over. Raises what `own_sources` raises."""
     return own_sources(parts).files
 
 
 def own_sources(parts: Sequence[Part]) -> Sources:
-    """What is given by paths and as texts among `parts`. Raises RuleError SL107 and SL123."""
+    """What is given by paths and as texts among `parts`. Raises RuleError SL107, SL123, SL125 and SL128."""
     errors: list[RuleError] = []
-    files, packs = _read_paths(paths_of(parts), errors)
-    found = Sources((*files, *texts_of(parts, errors)), tuple(packs))
+    named = set(pack_names_of(parts))
+    found = read_sources([part for part in parts if part not in named], errors, core=False)
     raise_all(errors)
     return found
 
@@ -152,42 +167,50 @@ def paths_of(parts: Sequence[Part]) -> list[Path]:
     ]
 
 
-def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> tuple[list[RuleFile], list[Pack]]:
+@dataclass(slots=True)
+class _Read:
+    """What was found at some paths, by where it lies: packs, the files inside these, and files that are in no pack."""
+
+    packs: dict[Path, Pack]
+    inside: dict[Path, RuleFile]
+    loose: dict[Path, RuleFile]
+
+
+def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> _Read:
     """The rule files at `paths` and in folders there, each once; folders with a `pack.toml` are packs."""
-    found: dict[Path, RuleFile] = {}
-    packs: dict[Path, Pack] = {}
-    # Folders first, so that a file that is named on its own too keeps the pack of its folder.
-    for path in sorted(paths, key=lambda path: (not path.is_dir(), path)):
-        if not path.is_dir():
-            _add(found, [path], pack_of(path.resolve().name), errors)
-        elif not is_pack(path):
-            _add(found, _inside(path, errors), pack_of(path.resolve().name), errors)
-        elif path.resolve() not in packs:
+    found = _Read({}, {}, {})
+    # Folders first, packs before others, so that a file that is named on its own too keeps the pack of its folder.
+    for path in sorted(paths, key=lambda path: (not is_pack(path), not path.is_dir(), path)):
+        if not is_pack(path):
+            files = _inside(path, errors) if path.is_dir() else [path]
+            _add(found, files, pack_of(path.resolve().name), errors)
+        elif path.resolve() not in found.packs:
             pack = read_manifest(path, path.as_posix(), errors)
             if pack is not None:
-                packs[path.resolve()] = pack
-                found.update({Path(file.name).resolve(): file for file in read_rules(pack, errors)})
-    return list(found.values()), list(packs.values())
+                found.packs[path.resolve()] = pack
+                read = read_rules(pack, errors)
+                found.inside.update({Path(file.name).resolve(): file for file in read})
+    return found
 
 
-def _add(found: dict[Path, RuleFile], files: Sequence[Path], pack: str, errors: list[RuleError]) -> None:
+def _add(found: _Read, files: Sequence[Path], pack: str, errors: list[RuleError]) -> None:
     for file in files:
-        if file.resolve() not in found:
+        if file.resolve() not in found.inside.keys() | found.loose.keys():
             read = read_file(file, file.as_posix(), pack, errors)
             if read is not None:
-                found[file.resolve()] = read
+                found.loose[file.resolve()] = read
 
 
 def _inside(folder: Path, errors: list[RuleError]) -> list[Path]:
     """The rule files of a folder that is no pack. A pack below it has to be named itself: its code may run."""
     found = sorted(file for suffix in SUFFIXES for file in folder.rglob(f"*{suffix}"))
-    below = sorted({pack.as_posix() for file in found if (pack := _pack_below(file, folder)) is not None})
-    for pack in below:
+    below = {pack.as_posix() for file in found if (pack := _pack_below(file, folder)) is not None}
+    for name in sorted(below):
         errors.append(RuleError("SL123", "a folder with a pack in it", where=folder.as_posix(),
-                                reason=f"{pack} has a pack.toml", help=f"name the pack: {pack}"))  # fmt: skip
+                                reason=f"{name} has a pack.toml", help=f"name the pack: {name}"))  # fmt: skip
     if not found:
         errors.append(RuleError("SL107", "a folder without rule files", where=folder.as_posix(),
-                                help="rule files end in .dl"))  # fmt: skip
+                                help=f"rule files end in {' or '.join(SUFFIXES)}"))  # fmt: skip
     return [file for file in found if is_rule_file(file.name)]
 
 

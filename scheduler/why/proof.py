@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from schedulog.errors import Place
 from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.engines.symbols import Decode
+from schedulog.scheduler.html.fragment import Text, fragment
 
 _DEEPEST = 12
 """Levels of indentation; what is deeper gets a number and is written out below."""
@@ -38,7 +39,8 @@ class Proof:
     and walk them by identity.
 
     Where all derivations are asked for, `others` are further ones of the same fact, each with premises proved without the
-    fact, and `more` says how many are left out; None: they were not looked for.
+    fact, and `more` says how many are left out; None: they were not looked for. `decode` writes the rows of a proof that
+    was asked for by a question in the user's words; its parts have none.
     """
 
     relation: str
@@ -50,6 +52,13 @@ class Proof:
     premises: tuple[Proof | Absence | Condition, ...]
     others: tuple[Proof, ...] = ()
     more: int | None = None
+    decode: Decode | None = None
+
+    def __str__(self) -> str:
+        return repr(self) if self.decode is None else self.render(self.decode)
+
+    def _repr_html_(self) -> str:
+        return fragment("", Text(str(self)))
 
     def __repr__(self) -> str:
         return f"Proof({self.relation}{self.row}, rule={self.rule!r}, height={self.height})"
@@ -69,8 +78,8 @@ class Proof:
     def render(self, decode: Decode) -> str:
         """Return the proof as indented lines, premises below what they prove.
 
-        A part that is needed twice is written out once. A part deeper than 12 levels stands at the left below, under
-        a number.
+        A part that is needed twice is written out once, other derivations with an "or" below the first. A part deeper
+        than 12 levels stands at the left below, under a number.
         """
         return "\n".join(_Page(decode).write(self))
 
@@ -94,14 +103,15 @@ class _Page:
         return self.lines
 
     def tree(self, root: Proof, label: str) -> None:
-        stack: list[tuple[Proof | Absence | Condition, int]] = [(root, 0)]
+        stack: list[tuple[Proof | Absence | Condition, int, str]] = [(root, 0, label)]
         while stack:
-            part, depth = stack.pop()
-            text = f"{label if not depth else ''}{self.line(part, depth)}"
-            self.lines.append("  " * depth + text)
+            part, depth, sign = stack.pop()
+            more = f", and {part.more} more" if isinstance(part, Proof) and part.more else ""
+            self.lines.append(f"{'  ' * depth}{sign}{self.line(part, depth)}{more}")
             if isinstance(part, Proof) and self.opens(part, depth):
                 self.shown.add(id(part))
-                stack.extend((premise, depth + 1) for premise in reversed(part.premises))
+                stack.extend((other, depth, "or ") for other in reversed(part.others))
+                stack.extend((premise, depth + 1, "") for premise in reversed(part.premises))
 
     def opens(self, proof: Proof, depth: int) -> bool:
         return id(proof) not in self.shown and (depth < _DEEPEST or not proof.premises)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice, product
 from typing import Final
@@ -29,7 +30,8 @@ def why(decisions: Decisions, fact: str, *, every: bool = False) -> Proof:
     Raises what `find_row` raises.
     """
     model = decisions.model
-    return model.why(*find_row(fact, model, decisions.graph), every=every)
+    found = model.why(*find_row(fact, model, decisions.graph), every=every)
+    return replace(found, decode=names(decisions).atom)
 
 
 def names(decisions: Decisions) -> Names:

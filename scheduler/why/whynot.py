@@ -15,7 +15,9 @@ from typing import Final
 from schedulog.errors import UsageError
 from schedulog.scheduler.engines.join_order import order_rule
 from schedulog.scheduler.engines.model import Model
+from schedulog.scheduler.html.fragment import Text, fragment
 from schedulog.scheduler.language.check_binding import bound_names, check_binding
+from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.expression import inner_names, item_names, outer_names
 from schedulog.scheduler.language.program import Aggregate, BodyItem, Compare, Rule, Var
 from schedulog.scheduler.language.rule_set import RuleSet
@@ -60,7 +62,7 @@ class Miss:
         return self.failing, -self.priority, cost, self.rule.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WhyNot:
     """Why `fact` does not hold: the clauses that could derive it, nearest first, and the smallest repairs.
 
@@ -77,6 +79,12 @@ class WhyNot:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"<WhyNot {self.fact}: {plural(len(self.misses), 'clause')}>"
+
+    def _repr_html_(self) -> str:
+        return fragment("", Text(str(self)))
 
     def lines(self, limit: int = 5) -> Iterator[str]:
         """The answer as text, with the `limit` nearest clauses."""

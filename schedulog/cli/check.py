@@ -15,6 +15,9 @@ from schedulog.cli.findings import FORMATS
 from schedulog.errors import SchedulogError
 from schedulog.rules import USER_RULES, pack_names
 from schedulog.scheduler.language.diagnostic import ordered
+from schedulog.scheduler.language.pack import MANIFEST, is_pack, pack_around
+from schedulog.scheduler.language.pack_finder import shipped_name
+from schedulog.scheduler.language.rule_file import SUFFIXES, rules_beside
 from schedulog.scheduler.rule_check import check_rules
 
 WITNESSES: Final = Path(".schedulog")
@@ -60,10 +63,13 @@ def rule_groups(paths: Sequence[str] | None) -> Sequence[Sequence[str | Path]]:
 
 
 def _part(path: str) -> str | Path:
-    """A pack by its name, or a path; a file of tests means the rule file that it stands beside."""
-    if path in pack_names() or not (path.endswith(".dl") or Path(path).exists()):
+    """A pack by its name, or a path: a file of a pack means that pack, a file of tests the rule file that it stands beside."""
+    if path in pack_names() or not (path.endswith(SUFFIXES) or Path(path).exists()):
         return path
-    return Path(path.removesuffix("_test.dl") + ".dl" if path.endswith("_test.dl") else path)
+    around = pack_around(Path(path)) if Path(path).is_file() else Path(path)
+    if around is not None and is_pack(around):
+        return shipped_name(around) or around
+    return rules_beside(Path(path))
 
 
 def findings(groups: Sequence[Sequence[str | Path]]) -> list[SchedulogError]:
@@ -96,7 +102,7 @@ def changes(
 def _state(paths: Sequence[Path]) -> dict[Path, tuple[int, int]]:
     """Time and size of every rule file; a file that vanishes meanwhile is absent."""
     found: dict[Path, tuple[int, int]] = {}
-    files = (sorted(path.rglob("*.dl")) if path.is_dir() else [path] for path in paths)
+    files = (_watched_in(path) if path.is_dir() else [path] for path in paths)
     for path in chain.from_iterable(files):
         try:
             status = path.stat()
@@ -104,3 +110,12 @@ def _state(paths: Sequence[Path]) -> dict[Path, tuple[int, int]]:
             continue
         found[path] = (status.st_mtime_ns, status.st_size)
     return found
+
+
+def _watched_in(folder: Path) -> list[Path]:
+    """The files of a folder on which its findings depend."""
+    return [
+        *sorted(file for suffix in SUFFIXES for file in folder.rglob(f"*{suffix}")),
+        folder / MANIFEST,
+        *sorted(folder.glob("*.py")),
+    ]

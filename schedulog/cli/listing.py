@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from schedulog.cli.output import print_json, print_table
+from schedulog.errors import UsageError
+from schedulog.scheduler.language.diagnostic import nearest
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -29,25 +32,25 @@ def devices_command(as_json: AsJson = False) -> None:
 
 def rules_command(
     packs: Annotated[list[str] | None, typer.Argument(help="Packs, rule files or folders.")] = None,
+    pack: Annotated[
+        list[str] | None, typer.Option("--pack", help="Only rules of this pack; repeatable.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules of packs (core and classic unless named) with their places."""
+    """List the rules of packs (core and classic unless named): what kind, where, and how far they were tried."""
     from schedulog.scheduler.language.load import load_program
+    from schedulog.scheduler.language.sources import with_required
+    from schedulog.scheduler.rule_list import rule_list
 
-    program = load_program(packs or ["classic"])
-    clauses: dict[str, int] = {}
-    for rule in program.rules:
-        clauses[rule.id] = clauses.get(rule.id, 0) + 1
-    places = {rule.id: rule.place for rule in reversed(program.rules)}
-    infos = [info for name, info in program.infos.items() if name in clauses]
+    found = rule_list(load_program(with_required(packs or ["classic"])))
+    names = {rule.pack for rule in found}
+    for name in pack or ():
+        if name not in names:
+            raise UsageError("SL716", f"no rule here is of the pack `{name}`",
+                             help=nearest(name, names) or f"packs: {', '.join(sorted(names))}")  # fmt: skip
+    found = [rule for rule in found if not pack or rule.pack in pack]
     if as_json:
-        print_json([
-            {
-                "id": i.id, "kind": i.kind, "status": i.status, "title": i.title, "clauses": clauses[i.id],
-                "file": places[i.id].file, "line": places[i.id].line,
-            }
-            for i in infos
-        ])  # fmt: skip
+        print_json([asdict(rule) for rule in found])
         return
-    rows = [(i.id, i.kind, i.status, f"{places[i.id].file}:{places[i.id].line}", i.title) for i in infos]
-    print_table(("rule", "kind", "status", "place", "title"), rows)
+    rows = [(r.id, r.kind, r.status, r.rung, r.place, r.title) for r in found]
+    print_table(("rule", "kind", "status", "rung", "place", "title"), rows)

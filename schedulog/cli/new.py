@@ -8,8 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
+from schedulog.cli.new_pack import new_pack
 from schedulog.errors import UsageError
 from schedulog.rules import USER_RULES
+from schedulog.scheduler.language.spelling import SPELLINGS, translate
 
 _TEMPLATES: Final = {
     "realize": """% {file}: which values are stored besides?
@@ -82,24 +84,37 @@ _CORE: Final = {
 
 
 def new_command(
-    kind: Annotated[str, typer.Argument(help="realize, forbid, check or helper.")],
+    kind: Annotated[str, typer.Argument(help="realize, forbid, check, helper or pack.")],
     name: Annotated[
         str, typer.Argument(help="What the rule is about: small letters and dashes.")
     ] = "my-rule",
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help=f"{USER_RULES}/NAME.dl if left out.")
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help=f"{USER_RULES}/NAME.dl (or .pydl) if left out."),
     ] = None,
+    spelling: Annotated[
+        str, typer.Option("--spelling", help="datalog, or pydatalog for a file of pyDatalog's operators.")
+    ] = "datalog",
 ) -> None:
-    """Write the file of a new rule, with one test that fails."""
-    if kind not in _TEMPLATES:
-        help = _CORE.get(kind) or f"kinds: {', '.join(_TEMPLATES)}"
+    """Write the file of a new rule, or the folder of a pack, with one test that fails."""
+    if kind not in (*_TEMPLATES, "pack"):
+        help = _CORE.get(kind) or f"kinds: {', '.join((*_TEMPLATES, 'pack'))}"
         raise UsageError("SL700", f"there is no new `{kind}` rule", help=help)
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise typer.BadParameter(
             f"`{name}` is not made of small letters, digits and dashes", param_hint="NAME"
         )
-    path = Path(output) if output else Path(USER_RULES) / f"{name.replace('-', '_')}.dl"
-    text = _TEMPLATES[kind].format(file=path.name, pack="my", name=name, relation=name.replace("-", "_"))
+    if kind == "pack":
+        if spelling != "datalog":
+            raise typer.BadParameter("the files of a new pack are Datalog", param_hint="--spelling")
+        new_pack(name, output)
+        return
+    if spelling not in SPELLINGS:
+        raise typer.BadParameter(f"`{spelling}` is none of {', '.join(SPELLINGS)}", param_hint="--spelling")
+    relation = name.replace("-", "_")
+    path = Path(output) if output else Path(USER_RULES) / f"{relation}{SPELLINGS[spelling]}"
+    text = _TEMPLATES[kind].format(file=path.name, pack="my", name=name, relation=relation)
+    text = translate(text, "new.dl", spelling)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

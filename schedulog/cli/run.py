@@ -39,6 +39,7 @@ class _Request:
     save: str | None
     append: bool
     label: str
+    refusals: bool = True
     seconds: dict[str, float] = field(default_factory=dict)
     assumed: Mapping[str, int] = field(default_factory=dict)
 
@@ -46,7 +47,13 @@ class _Request:
         """Refuse what cannot be saved before the work is done. Raises BadParameter, and DatabaseError as `Run.save`."""
         if self.save is None:
             for option in [
-                name for name, given in (("--append", self.append), ("--label", self.label)) if given
+                name
+                for name, given in (
+                    ("--append", self.append),
+                    ("--label", self.label),
+                    ("--no-refusals", not self.refusals),
+                )
+                if given
             ]:
                 raise typer.BadParameter(
                     "it says how a run is saved: give --save RUN.db too", param_hint=option
@@ -80,12 +87,17 @@ def run_command(
     save: Annotated[str | None, typer.Option(metavar="RUN.db", help="Save what was decided.")] = None,
     append: Annotated[bool, typer.Option(help="With --save: keep the runs in the file.")] = False,
     label: Annotated[str, typer.Option(help="With --save: a name for the run.")] = "",
+    refusals: Annotated[
+        bool, typer.Option("--refusals/--no-refusals", help="With --save: say why each value is not fused.")
+    ] = True,
     execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Run the kernels.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a graph by rules, show its kernels, and run them."""
     options, given = pairs(set_ or (), "--set", int), bindings(dim, shape, const)
-    request = _Request(device, pairs(input or (), "--input", read_array), random, save, append, label)
+    request = _Request(
+        device, pairs(input or (), "--input", read_array), random, save, append, label, refusals
+    )
     request.check()
     run = scheduled(request, graph, given, (tuple(rules or ("classic",)), engine, options))
     if not as_json:
@@ -115,7 +127,7 @@ def scheduled(
     with request.stage("schedule", f"scheduling {len(graph.nodes)} nodes"):
         from schedulog.run import schedule
 
-        run = schedule(graph, rules, engine, {"verify": 1} | options)
+        run = schedule(graph, rules, engine, {"verify": 1} | options, refusals=request.refusals)
     check_options(run.program, options)
     return run
 

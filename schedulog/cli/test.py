@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,41 +13,13 @@ import typer
 from schedulog.cli.check import Format, Paths, findings, rule_groups
 from schedulog.cli.findings import FORMATS, severity
 from schedulog.cli.output import print_json, working
-from schedulog.errors import Place, RuleError, SchedulogError, UsageError
+from schedulog.errors import SchedulogError
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.sources import with_required
 from schedulog.scheduler.rule_snapshots import baseline, read_snapshots, write_snapshots
+from schedulog.scheduler.rule_test_report import RuleTestReport, usable_engines
 from schedulog.scheduler.rule_tests import RuleTestResult, Suite, run_suites, selected, suites
-from schedulog.scheduler.schedule import ENGINES, engines
 from schedulog.verify import differences
-
-
-@dataclass(frozen=True)
-class _Report:
-    """What was run: all results, and the engines that could not."""
-
-    results: Sequence[RuleTestResult]
-    engines: Sequence[str]
-    missing: Mapping[str, str]
-
-    @property
-    def failed(self) -> list[tuple[RuleTestResult, list[str]]]:
-        """Each failure once, with the engines and shufflings that have it."""
-        found: dict[tuple[Place, str], tuple[RuleTestResult, list[str]]] = {}
-        for result in self.results:
-            if not result.passed:
-                found.setdefault((result.place, result.message), (result, []))[1].append(result.how)
-        return list(found.values())
-
-    @property
-    def tests(self) -> int:
-        return len({result.test.place for result in self.results})
-
-    def summary(self) -> str:
-        """`3 tests, 12 checks, 1 failure (sqlite, pydatalog; clingo is not installed)`."""
-        how = "; ".join([", ".join(self.engines), *self.missing.values()])
-        counted = f"{plural(self.tests, 'test')}, {plural(len(self.results), 'check')}"
-        return f"{counted}, {plural(len(self.failed), 'failure')} ({how})"
 
 
 def test_command(
@@ -73,13 +45,13 @@ def test_command(
         _tell(mistakes, format_, None)
         return 1
     chosen = selected([suite for group in groups for suite in group_suites(group)], select)
-    present, missing = _engines(engine)
+    present, missing = usable_engines(engine)
     with working(f"running {plural(sum(len(suite.tests) for suite in chosen), 'test')}"):
         results = run_suites(chosen, present, execute=differences if execute else None, seeds=(1,))
     if accept:
         results = _accept(chosen, results, obsolete=select is None)
-    report = _Report(results, present, missing)
-    _tell([_finding(result, how) for result, how in report.failed], format_, report)
+    report = RuleTestReport(results, present, missing)
+    _tell(report.findings, format_, report)
     return 1 if report.failed else 0
 
 
@@ -88,36 +60,19 @@ def group_suites(group: Sequence[str | Path]) -> list[Suite]:
     return suites(group, [pack for pack in with_required(group)[len(group) :] if isinstance(pack, str)])
 
 
-def _engines(wanted: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
-    """The engines to run on, and why others cannot run. Raises UsageError SL703 and SL705 for one that was asked for."""
-    found = engines()
-    for name in wanted or ():
-        if name not in found:
-            raise UsageError("SL703", f"unknown engine `{name}`", help="engines: " + ", ".join(ENGINES))
-        if (why := found[name]) is not None:
-            raise UsageError("SL705", why, help="leave --engine out to run on those that are there")
-    present = [name for name in dict.fromkeys(wanted or found) if found[name] is None]
-    return present, {} if wanted else {name: why for name, why in found.items() if why is not None}
-
-
-def _finding(result: RuleTestResult, how: Sequence[str]) -> SchedulogError:
-    message = f'"{result.test.title}" fails on {"; ".join(how)}: {result.assertion}'
-    return RuleError("SL163", message, where=result.place, reason=result.message.replace("\n", "\n    "))
-
-
-def _tell(found: Sequence[SchedulogError], format_: str, report: _Report | None) -> None:
+def _tell(found: Sequence[SchedulogError], format_: str, report: RuleTestReport | None) -> None:
     if format_ == "json" and report is not None:
         print_json(_record(report))
         return
     if format_ == "text" and report is not None:
-        typer.echo("\n\n".join([*map(str, found), report.summary()]))
+        typer.echo(str(report))
         return
     output = FORMATS[format_](found)
     if output:
         typer.echo(output)
 
 
-def _record(report: _Report) -> dict[str, Any]:
+def _record(report: RuleTestReport) -> dict[str, Any]:
     return {
         "tests": report.tests,
         "checks": len(report.results),

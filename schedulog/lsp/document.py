@@ -54,8 +54,8 @@ class Document:
         self.path = path
         self.name = shown_name(path)
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        files = together(path, text)
-        self.examined = examine_files(files)
+        files, packs = together(path, text)
+        self.examined = examine_files(files, packs=packs)
         self.relations = self.examined.rules.relations
         self.functions = self.examined.rules.functions
 

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from schedulog.rules import USER_RULES, pack_names, pack_texts
-from schedulog.scheduler.language.rule_file import RuleFile, pack_of
-from schedulog.scheduler.language.syntax import ParsedFile, parse_text
+from schedulog.rules import USER_RULES, pack_names
+from schedulog.scheduler.language.pack import Pack, pack_around
+from schedulog.scheduler.language.pack_manifest import read_manifest
+from schedulog.scheduler.language.rule_file import Part, RuleFile, pack_of, parsed
+from schedulog.scheduler.language.sources import read_sources, with_required
+from schedulog.scheduler.language.syntax import ParsedFile
 
 
-def together(path: Path, text: str) -> list[ParsedFile]:
-    """The file at `path` with the text `text`, and all it is checked with: core, the packs it asks for, its folder.
+def together(path: Path, text: str) -> tuple[list[ParsedFile], tuple[Pack, ...]]:
+    """The file at `path` with the text `text`, all it is checked with (core, the packs it asks for, its pack or its folder
+    of rules, as they are saved), and the packs among that.
 
-    A file of a pack that comes with schedulog stands in its place in that pack.
+    A file of a pack that comes with schedulog stands in its place in that pack. What cannot be read is left out:
+    `schedulog check` tells about it; the file being edited is another one.
     """
-    pack = shipped_pack(path)
-    if pack is not None:
-        own = [parsed(RuleFile(f"{pack}/{path.name}", pack, text))]
-    else:
-        own = [parsed(RuleFile(path.as_posix(), pack_of(_pack_folder(path).name), text)), *_neighbours(path)]
-    wanted = {name for file in own for name in asked_for(file)} | {"core", *([pack] if pack else [])}
-    names = {file.file for file in own}
-    rest = [
-        file
-        for name in sorted(wanted & set(pack_names()))
-        for file in shipped(name)
-        if file.file not in names
-    ]
-    return [*rest, *own]
+    around, pack = _home(path)
+    own = RuleFile(shown_name(path), pack, text)
+    parts: list[Part] = [own] if around is None else [own, around]
+    found = read_sources([part for part in with_required(parts) if part is not own], [])
+    others = [file for file in found.files if not _is(file, own, path)]
+    return [parsed(file) for file in (*others, own)], found.packs
 
 
 def shown_name(path: Path) -> str:
@@ -54,41 +50,18 @@ def shipped_pack(path: Path) -> str | None:
     return None
 
 
-def asked_for(file: ParsedFile) -> list[str]:
-    """The packs that a file asks for (`%! requires:`)."""
-    return [wanted.split(">")[0].split("=")[0].split("<")[0].strip() for wanted, _ in file.requires]
+def _home(path: Path) -> tuple[str | Path | None, str]:
+    """What a file is part of (a pack, a folder of rules, or nothing), and the name of the pack its rules belong to."""
+    shipped = shipped_pack(path)
+    if shipped is not None:
+        return shipped, shipped
+    folder = pack_around(path)
+    if folder is not None:
+        pack = read_manifest(folder, folder.as_posix(), [])
+        return folder, pack_of(folder.name) if pack is None else pack.name
+    folder = next((folder for folder in path.parents if folder.name == USER_RULES), None)
+    return folder, pack_of((folder or path).name)
 
 
-def shipped(pack: str) -> list[ParsedFile]:
-    """The files of a pack that comes with schedulog."""
-    return [parsed(RuleFile(f"{pack}/{name}", pack, text)) for name, text in pack_texts(pack)]
-
-
-@lru_cache(maxsize=128)
-def parsed(file: RuleFile) -> ParsedFile:
-    """A file as it is parsed; while one file is edited, the others are parsed once."""
-    return parse_text(file.text, file.name, file.pack)
-
-
-def _pack_folder(path: Path) -> Path:
-    """The folder of rules that a file is in, or the file itself."""
-    return next((folder for folder in path.parents if folder.name == USER_RULES), path)
-
-
-def _neighbours(path: Path) -> list[ParsedFile]:
-    """The other files of the folder of rules that a file is in, as they are saved."""
-    folder = _pack_folder(path)
-    if folder == path:
-        return []
-    found = sorted(
-        p for p in folder.rglob("*.dl") if not p.name.endswith("_test.dl") and p.resolve() != path.resolve()
-    )
-    return [file for p in found if (file := _read(p, pack_of(folder.name))) is not None]
-
-
-def _read(path: Path, pack: str) -> ParsedFile | None:
-    try:
-        return parsed(RuleFile(path.as_posix(), pack, path.read_text(encoding="utf-8-sig")))
-    except (OSError, UnicodeDecodeError):
-        # `schedulog check` tells about it; the file being edited is another one.
-        return None
+def _is(file: RuleFile, own: RuleFile, path: Path) -> bool:
+    return file.name == own.name or Path(file.name).resolve() == path.resolve()

@@ -1,0 +1,1 @@
+"""The rule pack keep-reductions: see pack.toml. Importing it does nothing."""

@@ -1,0 +1,1 @@
+"""Results as small pieces of HTML for notebooks."""
