@@ -131,15 +131,10 @@ class Scheduler:
 
 
 def _incomplete(graph: Graph, error: KeyError | IndexError) -> ScheduleError:
-    missing = error.args[0] if error.args else error
-    named = (
-        missing
-        if isinstance(missing, Node)
-        else graph.nodes[missing]
-        if missing in range(len(graph.nodes))
-        else None
-    )
-    what = "something" if named is None else graph.describe(graph.position[named])
+    """What is looked up is a node, or its position."""
+    known = graph.position.keys() | set(range(len(graph.nodes)))
+    named = [graph.describe(graph.position.get(n, n)) for n in error.args if n in known]
+    what = named[0] if named else "something"
     return ScheduleError("SL322", f"no kernels can be made: {what} is needed and not decided about",
                          where=f"{graph.name}, stage decisions", reason="rules of core are left out, or differ",
                          help="load core as it is")  # fmt: skip

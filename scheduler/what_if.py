@@ -77,8 +77,9 @@ class WhatIf:
     def untraced(self) -> int:
         """How many changes have no responsible rule, option or fact: decisions, kernels, the order and the error."""
         found = self.difference
-        whole = [found.causes] * (found.order is not None) + [found.causes] * found.failure_differs
-        return sum(UNTRACED in c for c in (*(d.causes for d in (*found.decisions, *found.kernels)), *whole))
+        causes = [d.causes for d in found.decisions] + [k.causes for k in found.kernels]
+        causes += [found.causes] * ((found.order is not None) + found.failure_differs)
+        return sum(UNTRACED in because for because in causes)
 
     @property
     def worse(self) -> bool:

@@ -165,7 +165,8 @@ def distance(found: Array, wanted: Array) -> Distance:
 
 def _steps(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
     """The distance from each value to the next one that a type of floats has."""
-    info = ml_dtypes.finfo(dtype)
+    # Untyped there; numpy's own does not know bfloat16.
+    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     exponents = np.maximum(np.frexp(values)[1] - 1, info.minexp)
     steps: NDArray[np.float64] = np.ldexp(1.0, exponents - info.nmant)
     return steps
