@@ -16,6 +16,7 @@ import schedulog
 from schedulog.__main__ import main
 from schedulog.errors import Place, RuleError
 from schedulog.facts.notation import read_notation
+from schedulog.lsp.document import Document
 from schedulog.rule_function import datalog_rules
 from schedulog.scheduler.engines.sqlite import compile_program
 from schedulog.scheduler.language.load import link, load_program
@@ -348,3 +349,23 @@ def test_the_module_is_read_without_running_it(tmp_path: Path) -> None:
         parsed = parse_pydatalog("import never_imported\nprint(1)\n", "t.pydl", "t")
         raise parsed.errors[0]
     assert caught.value.code == "SL133" and "never_imported" not in sys.modules
+
+
+def test_in_the_editor(tmp_path: Path) -> None:
+    text = (
+        "#.decl far(n: node)\n# Far away.\n#! id: my/far    #! kind: helper\n"
+        "far(N) <= is_reduce(N) & ~input_(_, N)\nfar(N) <= cutt(N)\n#.in\n#! ki\n"
+    )
+    document = Document(tmp_path / "x.pydl", text)
+    assert [(f.code, f.message) for f in document.findings()] == [
+        ("SL101", "unknown relation `cutt`"),
+        ("SL100", "unknown directive `.in`"),
+        ("SL118", "a header line holds `key: value` pairs"),
+    ]
+    assert "reads the stored value" in document.hover(3, 28) and "Far away" in document.hover(4, 1)
+    assert [place.line for place in document.references(3, 1)] == [4, 5]
+    labels = {
+        place: {p.label for p in document.completions(*place)} for place in ((3, 10), (5, 4), (6, 5), (1, 5))
+    }
+    assert {"is_reduce", "input_", "compose"} <= labels[3, 10] and "input" not in labels[3, 10]
+    assert ".input" in labels[5, 4] and "kind" in labels[6, 5] and not labels[1, 5]

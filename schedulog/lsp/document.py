@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,9 @@ from schedulog.scheduler.language.describe import declaration
 from schedulog.scheduler.language.load import examine_files
 from schedulog.scheduler.language.metadata import KEYS, KINDS, REFUSALS, STATUSES
 from schedulog.scheduler.language.program import Function, Program, Relation, RuleInfo
+from schedulog.scheduler.language.pydatalog.names import is_kept, meant, written
+from schedulog.scheduler.language.respell import respelled
+from schedulog.scheduler.language.rule_file import is_pydatalog
 from schedulog.scheduler.language.scan import DIRECTIVES
 from schedulog.scheduler.lint.lint import lint
 from schedulog.scheduler.rule_test_text import read_test
@@ -53,6 +56,7 @@ class Document:
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
         self.name = shown_name(path)
+        self.pydatalog = is_pydatalog(self.name)
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         files, packs = together(path, text)
         self.examined = examine_files(files, packs=packs)
@@ -63,7 +67,7 @@ class Document:
         """The errors and warnings about this file; warnings that need rules without errors where there are none."""
         found = list(self.examined.findings)
         if self.examined.program is not None:
-            found += [*lint(self.examined.rules), *self._test_mistakes(self.examined.program)]
+            found += [*respelled(lint(self.examined.rules)), *self._test_mistakes(self.examined.program)]
         return [
             finding
             for finding in found
@@ -101,6 +105,23 @@ class Document:
     def completions(self, line: int, column: int) -> list[Proposal]:
         """What may be written at a position."""
         before = self.lines[line][:column] if line < len(self.lines) else ""
+        if self.pydatalog:
+            return self._completions_of_python(before)
+        return self._completions(before)
+
+    def _completions_of_python(self, before: str) -> list[Proposal]:
+        """Proposals for a line in pyDatalog's spelling, where headers, tests and directives are comments."""
+        live = re.match(r"\s*#[ \t]*([!?].*|\.\w*)$", before)
+        if live is not None:
+            return self._completions(live[1] if live[1].startswith(".") else f"%{live[1]}")
+        if "#" in before:
+            return []
+        called = [
+            Proposal(written(f.name), "function", declaration(f), f.doc) for f in self.functions.values()
+        ]
+        return called + [replace(found, label=written(found.label)) for found in self._completions("")]
+
+    def _completions(self, before: str) -> list[Proposal]:
         header = re.match(r"\s*%!.*?(?:(\w+)\s*:\s*)?(?:[\w-]+ )*\w*$", before)
         if header is not None:
             values = _HEADER_VALUES.get(header[1] or "", () if header[1] else KEYS)
@@ -118,7 +139,8 @@ class Document:
         if line >= len(self.lines):
             return ""
         spans = _NAME.finditer(self.lines[line])
-        return next((found[0] for found in spans if found.start() <= column <= found.end()), "")
+        word = next((found[0] for found in spans if found.start() <= column <= found.end()), "")
+        return meant(word) if self.pydatalog and not is_kept(word) else word
 
     def _relation(self, relation: Relation) -> str:
         rules = self.examined.rules.rules
