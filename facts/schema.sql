@@ -210,7 +210,7 @@ create table load (
   argument integer not null,  -- which argument of the kernel is read
   node text not null,         -- the value that lies there
   shape text not null,        -- sizes of what is read: axes of the stored value, then reduced ones
-  position text not null,     -- the element of the buffer, an expression of i0, ..., r0, ...
+  position text not null,     -- the element of the buffer, as an array of the node's type, an expression of i0, ..., r0, ...
   guards text not null,       -- comparisons, separated by " and ", under which it is read (else it is 0); may be empty
   stack text not null,        -- the views as JSON, the innermost first, as in `view`
   primary key (run_id, kernel, load)
@@ -220,7 +220,7 @@ create table load (
 create table store (
   run_id integer not null,    -- the run
   kernel integer not null,    -- the kernel
-  position text not null,     -- the element of argument 0, an expression of i0, i1, ...
+  position text not null,     -- the element of argument 0, as an array of the output's type, an expression of i0, i1, ...
   guards text not null,       -- as in `load`
   stack text not null,        -- the views as JSON, as in `load`
   primary key (run_id, kernel)
