@@ -224,10 +224,11 @@ def _same_names(packs: Sequence[Pack]) -> Iterator[RuleError]:
     for pack in packs:
         other = first.setdefault(pack.name, pack)
         if other is not pack:
+            built_in = other is built_in_packs().get(other.name)
             yield RuleError(
                 "SL125",
                 f"two packs are called `{pack.name}`",
                 where=pack.place("name"),
-                reason=f"the other one is {other.manifest}; nothing is shadowed",
+                reason=f"the other one {'comes with schedulog' if built_in else f'is {other.manifest}'}; nothing is shadowed",
                 help="load one of them, or give this one a name of its own",
             )
