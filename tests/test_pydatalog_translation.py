@@ -251,3 +251,22 @@ def test_pydatalog_itself_derives_the_rows_that_sqlite_does(packs: tuple[str, ..
     assert sum(map(bool, found.values())) > 20
     for name in asked:
         assert sorted(map(repr, found[written(name)])) == sorted(map(repr, rows(name))), name
+
+
+def test_both_columns_of_the_manual_say_the_same() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "pydatalog.md").read_text(encoding="utf-8")
+    pairs = re.findall(r"^\| [A-Za-z ]+ \| `([^`]+)` \| `([^`]+)` \|$", page, re.MULTILINE)
+    assert len(pairs) == 10
+    for datalog, pydatalog in pairs:
+        one, other = parse_text(f"{datalog}\n", "t", "t"), parse_pydatalog(f"{pydatalog}\n", "t", "t")
+        assert [e.message for e in one.errors] == [e.message for e in other.errors]
+        assert meaning(one)[:4] == meaning(other)[:4]
+        assert [r.columns for r in one.relations] == [r.columns for r in other.relations]
+
+
+def test_the_programs_of_the_manual_are_right() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "pydatalog.md").read_text(encoding="utf-8")
+    first, second, third, _ = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    for text in (first, second + "#.decl shared(n: node)\n", third):
+        assert format_file(text, "t.pydl") == text
+        assert load_program(["classic"], extra=[("manual.pydl", text)]).warnings == ()
