@@ -246,10 +246,10 @@ def _refuses(claim: Claim, probe: Probe, rows: Collection[Row], outcome: Outcome
     match claim:
         case SetIs():
             return bool(rows)
-        case BlockedAt(fact, name, condition):
-            fitting = name in (rule.id, rule.name) and condition == probe.condition
+        case BlockedAt(fact, name, condition) if name in (rule.id, rule.name) and condition == probe.condition:
+            wanted = fact
         case Holds(fact) | CountIs(fact):
-            fitting = True
+            wanted = fact
         case _:
-            fitting = False
-    return fitting and any(len(row) == len(fact.terms) and outcome.fits(fact, row) for row in rows)
+            return False
+    return any(len(row) == len(wanted.terms) and outcome.fits(wanted, row) for row in rows)

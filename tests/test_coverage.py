@@ -188,7 +188,7 @@ def test_the_command(tmp_path: Path, command: Command) -> None:
     status, _, err = command(path, "-k", "three")
     assert (status, err.splitlines()[0]) == (1, "error[SL161] no rule test is selected")
     assert command(path, "--min", "100")[0] == 0
-    assert command(path, "--verbose")[0] == 2
+    assert command(path, "--verbose")[0] == command(path, "--jobs", "2")[0] == 2
 
 
 def test_too_little_is_covered(tmp_path: Path, command: Command) -> None:

@@ -58,8 +58,9 @@ def coverage_command(
     """Say what the tests of rules cover: clauses that some row needs, conditions that alone keep a row out."""
     job = _Job(tuple(tuple(group) for group in rule_groups(paths)), select)
     chosen = _suites(job)
-    if verbose and not mutants:
-        raise typer.BadParameter("it says more about mutants: give --mutants too", param_hint="--verbose")
+    for option, given in (("--verbose", verbose), ("--jobs", jobs is not None)):
+        if given and not mutants:
+            raise typer.BadParameter("it is about mutants: give --mutants too", param_hint=option)
     if mutants:
         verdicts = _judged(job, chosen, jobs)
         _tell_mutants(verdicts, verbose=verbose, as_json=as_json)
