@@ -35,11 +35,11 @@ class Interned(Generic[T]):
     def add(self, key: Hashable, fresh: T) -> T:
         """`fresh`, or the object that another thread has put under the key meanwhile."""
         with self._lock:
-            known = self.find(key)
-            if known is not None:
-                return known
             if len(self._table) >= self._most:
                 self._table = {key: kept for key, kept in self._table.items() if kept() is not None}
                 self._most = max(_FEWEST, 2 * len(self._table))
-            self._table[key] = ref(fresh)
-            return fresh
+            own = ref(fresh)
+            known = self._table.setdefault(key, own)()
+            if known is None:
+                self._table[key] = own
+            return fresh if known is None else known

@@ -28,7 +28,7 @@ from schedulog.facts.views.single import Shape, View, plain_ints
 __all__ = ["View", "ViewStack"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ViewStack:
     """How a consumer looks at a base: a row of views, the last the outermost, each looking at what the one before shows.
 
@@ -36,6 +36,10 @@ class ViewStack:
     """
 
     views: tuple[View, ...]
+
+    def __init__(self, views: tuple[View, ...]) -> None:
+        # As the dataclass would do it, at half the cost.
+        self.__dict__["views"] = views
 
     @staticmethod
     def of_shape(shape: Shape) -> ViewStack:
@@ -161,7 +165,9 @@ class ViewStack:
 
     def variables(self) -> frozenset[Variable]:
         """The variables that occur anywhere in the views."""
-        return frozenset(v for view in self.views for v in view.variables())
+        if len(self.views) == 1:
+            return self.views[0].variables
+        return frozenset(v for view in self.views for v in view.variables)
 
     def substitute(self, mapping: Mapping[Variable, Size]) -> ViewStack:
         """The stack with variables replaced."""

@@ -227,7 +227,9 @@ def _kernel(index: int, k: int, plan: _Plan) -> Kernel:
     output = graph.nodes[k]
     kind = _KINDS.get(output.op, "store")
     members = tuple(graph.nodes[m] for m in sorted(derived.members[k]))
-    names = sorted({v.name for m in members for v in _used(m)} & plan.variables.keys())
+    names = (
+        sorted({v.name for m in members for v in _used(m)} & plan.variables.keys()) if plan.variables else []
+    )
     buffers, reads = _arguments(k, plan)
     return Kernel(
         index,

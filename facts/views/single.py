@@ -90,6 +90,7 @@ class View:
         """Every number of the view, as one tuple."""
         return (*self.shape, *self.strides, self.offset, *(s for pair in self.mask or () for s in pair))
 
+    @lazy
     def variables(self) -> frozenset[Variable]:
         """The variables that occur anywhere in the view."""
         return frozenset(v for s in self.sizes() if not isinstance(s, int) for v in variables(s))
