@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -38,7 +39,7 @@ RECORDS = Path(__file__).resolve().parent / "data" / "recorded.jsonl.gz"
 FILE = "random.dl"
 SECONDS = 60
 """What takes longer hangs."""
-MOST_NODES, MOST_ELEMENTS = 150, 20_000
+MOST_NODES, MOST_ELEMENTS, MOST_LETTERS = 150, 20_000, 100_000
 
 OPS = ("EXP", "ADD", "MUL", "REDUCE_AXIS", "CONTIGUOUS", "ASSIGN", "CAST", "CONST", "BUFFER")
 HEADS = ("realize",) * 5 + ("refused", "split", "default_limit", "stored")
@@ -210,14 +211,12 @@ class Subject:
 @cache
 def subjects(count: int, file: Path = RECORDS) -> tuple[Subject, ...]:
     """Recorded graphs of moderate size that numpy can run, spread over the file."""
-    found = []
     with gzip.open(file, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            record = json.loads(line)
-            subject = _subject(record) if len(record["graph"]) <= 4 * MOST_NODES else None
-            found += [subject] if subject is not None else []
-    step = max(1, len(found) // count)
-    return tuple(found[::step][:count])
+        records = [line for line in lines if len(line) < MOST_LETTERS]
+    step = max(1, len(records) // count)
+    spread = (records[i] for first in range(step) for i in range(first, len(records), step))
+    found = (subject for line in spread if (subject := _subject(json.loads(line))) is not None)
+    return tuple(islice(found, count))
 
 
 def _subject(record: dict[str, object]) -> Subject | None:

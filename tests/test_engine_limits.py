@@ -131,3 +131,31 @@ def test_ctrl_c_in_a_function_ends_the_statement_that_calls_it(press: Callable[[
         compiled.evaluate({"n": MANY}, {"f": f})
     assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
     assert compiled.evaluate({"n": MANY[:3]}, {"f": lambda a, b: -1 - a - b}).count("p") == 5
+
+
+def test_a_statement_stops_when_its_component_has_used_up_its_time() -> None:
+    compiled = compile_program(program(NONE), Limits(compute=0.0))
+    with pytest.raises(ScheduleError) as caught:
+        compiled.evaluate({"n": MANY})
+    assert caught.value.message == "none: not finished; no partial answer is returned"
+    assert caught.value.reason == (
+        "rule p/none#1 matches too many rows at once: it took more than 0 s of computing"
+    )
+    # What is over before anybody looks is no matter.
+    assert compiled.evaluate({"n": MANY[:5]}).count("none") == 0
+
+
+def test_rounds_stop_when_their_component_has_used_up_its_time() -> None:
+    text = ".decl n(a: int)\n.input n\n.decl up(a: int)\nup(A) :- n(A).\nup(B) :- up(A), B = A + 1.\n"
+    with pytest.raises(ScheduleError) as caught:
+        compile_program(program(text), Limits(compute=0.0)).evaluate({"n": [(0,)]})
+    assert caught.value.message == "up: not finished after 0 s of computing; no partial answer is returned"
+    assert caught.value.reason == "rule p/up#2 still adds rows, the newest is up(63)"
+
+
+def test_the_limit_of_rows_grows_with_what_is_given() -> None:
+    limits = Limits(growth=3, least_rows=10)
+    compiled = compile_program(program(PAIRS), limits)
+    assert compiled.evaluate({"n": MANY[:3]}).count("pair") == 9
+    with pytest.raises(ScheduleError, match="pair: not finished at 60 rows"):
+        compiled.evaluate({"n": MANY[:20]})

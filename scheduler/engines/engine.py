@@ -22,15 +22,20 @@ before another condition of the rule is tested, and must not fail on those."""
 class Limits:
     """Where an evaluation is given up.
 
-    `rows` of one relation; `steps` of SQLite's machine in one statement, many millions a second; `seconds` of one question to
-    the pydatalog engine.
+    `rows` of one relation, and no more than `growth` for each row that was given, but always `least_rows`: what the rules
+    derive grows with the graph, and a product of its nodes is a mistake. `steps` of SQLite's machine in one statement, many
+    millions a second; `compute` seconds of the processor for one component, all its evaluations together; `seconds` of one
+    question to the pydatalog engine.
     """
 
     rows: int = 50_000_000
+    growth: int = 20
+    least_rows: int = 2_000_000
     rounds: int = 1_000_000
     alternations: int = 100_000
     seconds: float = 30.0
     steps: int = 2_000_000_000
+    compute: float = 60.0
 
 
 DEFAULT_LIMITS = Limits()

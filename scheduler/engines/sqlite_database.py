@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Final
 
 from schedulog.errors import ScheduleError, UsageError
+from schedulog.scheduler.engines.budget import Budget
 from schedulog.scheduler.engines.engine import (
     Functions,
     Limits,
@@ -38,6 +39,8 @@ _BLOCKS: Final = (64, 8)
 """Rows that are inserted by one statement, as long as there are so many: each statement costs more than a row."""
 _LOOK: Final = 100_000
 """Steps of SQLite's machine between two looks at the budget and at pending signals: a few milliseconds."""
+_ROUNDS: Final = 64
+"""Rounds between two looks at the time."""
 _RAISED: Final = "user-defined function raised exception"
 
 
@@ -45,7 +48,7 @@ class SqliteDatabase:
     """The tables of one connection: the driver's engine.
 
     A single statement may run long. It is ended by Ctrl-C, which comes out as KeyboardInterrupt, after `limits.steps`
-    steps, and when all rows together take the room of `limits.rows`. SQLite cannot undo the half that ran, so the
+    steps, when its component has used up its time, and when all rows together take the room of `budget.rows`. SQLite cannot undo the half that ran, so the
     database is of no use then.
     """
 
@@ -54,6 +57,7 @@ class SqliteDatabase:
         self.code = code
         self.symbols = symbols
         self.limits = limits
+        self.budget = Budget(limits)
         self.derived = {name for sub in code.subs for name in sub.relations}
         self.counts = dict.fromkeys(program.relations, 0)
         self.snapshot_counts = dict.fromkeys(code.snapshots, 0)
@@ -62,6 +66,7 @@ class SqliteDatabase:
         self.statements = 0
         self.watched = 0
         self.looks = 0
+        self.late = False
         self.calls = Calls({})
         self.connection = self.connect()
         self.cursor = self.connection.cursor()
@@ -95,11 +100,12 @@ class SqliteDatabase:
         return connection
 
     def over(self) -> bool:
-        """Say whether the running statement has used up its steps. That this is called lets Ctrl-C through."""
+        """Say whether the running statement has used up its steps or time. That this is called lets Ctrl-C through."""
         if self.watched != self.statements:
             self.watched, self.looks = self.statements, 0
         self.looks += 1
-        return self.looks * _LOOK > self.limits.steps
+        self.late = self.looks > 0 and self.budget.late()
+        return self.late or self.looks * _LOOK > self.limits.steps
 
     @contextmanager
     def unbounded(self) -> Iterator[None]:
@@ -128,7 +134,9 @@ class SqliteDatabase:
         for relation in sorted(self.stale | set(given)):
             self.load(relation, given.get(relation, ()))
         pages = self.cursor.execute("PRAGMA page_count").fetchone()[0]
-        most = min(pages + _SPARE + self.limits.rows * _ROW // _PAGE, _PAGES)
+        self.late = False
+        self.budget.begin(sum(map(len, given.values())))
+        most = min(pages + _SPARE + self.budget.rows * _ROW // _PAGE, _PAGES)
         self.cursor.execute(f"PRAGMA max_page_count = {most}")
 
     def end(self) -> None:
@@ -184,7 +192,14 @@ class SqliteDatabase:
 
     def evaluate(self, sub: SubComponent) -> int:
         """Run a sub-component to its least fixpoint; return the number of rounds."""
-        code = self.code.subs[sub.index]
+        self.budget.enter(sub.index)
+        try:
+            return self.least_fixpoint(self.code.subs[sub.index])
+        finally:
+            self.budget.leave()
+
+    def least_fixpoint(self, code: SubCode) -> int:
+        """Load what is stated and given, run the rules that are not recursive, then those that are."""
         for relation, rows in code.facts:
             self.insert(relation, rows)
         if self.given:
@@ -208,6 +223,8 @@ class SqliteDatabase:
             reached = {relation: counts[relation] for relation in code.relations}
             if reached == done:
                 return rounds
+            if last is not None and not rounds % _ROUNDS and self.budget.late():
+                raise self.unfinished(last, f"after {self.limits.compute:g} s of computing")
             last = None
             for statement in code.steps:
                 low, high = done[statement.delta], reached[statement.delta]
@@ -233,8 +250,8 @@ class SqliteDatabase:
             raise self.failed(statement, error) from error
         if added:
             self.counts[statement.head] += added
-            if self.counts[statement.head] > self.limits.rows:
-                raise self.unfinished(statement, f"at {self.limits.rows} rows")
+            if self.counts[statement.head] > self.budget.rows:
+                raise self.unfinished(statement, f"at {self.budget.rows} rows")
         return added
 
     @cached_property
@@ -271,7 +288,9 @@ class SqliteDatabase:
         if self.calls.failure is not None:
             return self.calls.failure.error(statement.rule)
         if _code(error) == sqlite3.SQLITE_FULL:
-            return too_much(statement.rule, f"its rows need more room than {self.limits.rows} rows")
+            return too_much(statement.rule, f"its rows need more room than {self.budget.rows} rows")
+        if _code(error) == sqlite3.SQLITE_INTERRUPT and self.late:
+            return too_much(statement.rule, f"it took more than {self.limits.compute:g} s of computing")
         if _code(error) == sqlite3.SQLITE_INTERRUPT and self.looks * _LOOK > self.limits.steps:
             return too_much(statement.rule, f"it took more than {self.limits.steps} steps")
         if _is_interrupt(error):

@@ -1,0 +1,45 @@
+"""What one evaluation may use up: rows by the size of what was given, and processor time by component."""
+
+from __future__ import annotations
+
+import time
+
+from schedulog.scheduler.engines.engine import Limits
+
+
+class Budget:
+    """The limits of an evaluation that depend on its graph, and the time its components have used.
+
+    Time is the processor's for this thread, so that a busy machine or a stopped process ends nothing.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.rows = limits.rows
+        self._spent: dict[int, float] = {}
+        self._running: int | None = None
+        self._begun = 0.0
+
+    def begin(self, given: int) -> None:
+        """Start anew for an evaluation of `given` rows."""
+        self.rows = min(self.limits.rows, max(self.limits.least_rows, self.limits.growth * given))
+        self._spent.clear()
+        self._running = None
+
+    def enter(self, component: int) -> None:
+        """The time of a component runs."""
+        self._running, self._begun = component, time.thread_time()
+
+    def leave(self) -> None:
+        """It stops, and goes on when the component is evaluated again."""
+        if self._running is not None:
+            self._spent[self._running] = self._used()
+            self._running = None
+
+    def late(self) -> bool:
+        """Whether the running component has used up its time."""
+        return self._running is not None and self._used() > self.limits.compute
+
+    def _used(self) -> float:
+        assert self._running is not None
+        return self._spent.get(self._running, 0.0) + time.thread_time() - self._begun
