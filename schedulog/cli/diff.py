@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from schedulog.cli.diff_items import Item, collected, count_of, named
 from schedulog.cli.diff_kept import Kept, usual_place
+from schedulog.cli.diff_options import (
+    Ablate,
+    Corpus,
+    Devices,
+    Drop,
+    Execute,
+    FailOn,
+    FailOnOption,
+    Graphs,
+    Jobs,
+    MostWork,
+    Only,
+    Replace,
+    Resume,
+    Seed,
+    SetAfter,
+    With,
+)
 from schedulog.cli.diff_rules import changed_rules, left_out
 from schedulog.cli.diff_text import ablation_record, diffs_record, show_ablation, show_diffs
 from schedulog.cli.diff_work import Answer, Question, answer_all
@@ -21,6 +37,7 @@ from schedulog.cli.pool import cores, in_processes, progress
 from schedulog.cli.run import AsJson, Engine, Options, Rules
 from schedulog.cli.source import Constants, Dims, Shapes, bindings
 from schedulog.scheduler.given import check_switches
+from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.schedule import Scheduler
 
 _PART = 8
@@ -31,72 +48,37 @@ _WORTH = 16
 """Graphs that justify one more process: starting it takes about as long as comparing so many."""
 
 
-class FailOn(StrEnum):
-    """What makes the exit status 1."""
-
-    ANY = "any"
-    WORSE = "worse"
-    WRONG = "wrong"
-
-
 def diff_command(
-    graphs: Annotated[
-        list[str] | None, typer.Argument(metavar="[GRAPH]...", help="Graphs to compare on.")
-    ] = None,
-    corpus: Annotated[
-        list[str] | None, typer.Option("--corpus", metavar="PATH", help="All graphs of a folder or a record.")
-    ] = None,
+    graphs: Graphs = None,
+    corpus: Corpus = None,
     rules: Rules = None,
-    with_: Annotated[list[str] | None, typer.Option("--with", help="Rules to add; repeatable.")] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="ID[#CLAUSE][:CONDITION]", help="What to leave out; repeatable."),
-    ] = None,
-    replace: Annotated[
-        list[str] | None,
-        typer.Option("--replace", metavar="[ID=]FILE", help="Rules in the place of others; repeatable."),
-    ] = None,
+    with_: With = None,
+    drop: Drop = None,
+    replace: Replace = None,
     set_: Options = None,
-    set_after: Annotated[
-        list[str] | None, typer.Option("--set-after", help="A switch for the second side only.")
-    ] = None,
-    ablate: Annotated[bool, typer.Option("--ablate", help="Leave out each rule in turn.")] = False,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", help="With --ablate: these packs or rules.")
-    ] = None,
-    execute: Annotated[
-        bool, typer.Option("--execute", help="Run both, on every device that is there.")
-    ] = False,
-    device: Annotated[
-        list[str] | None, typer.Option("--device", help="Run both on this device; repeatable.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the inputs of what is run.")] = 0,
-    most_work: Annotated[
-        int, typer.Option("--most-work", min=0, help="Element operations up to which graphs are run.")
-    ] = 100_000_000,
+    set_after: SetAfter = None,
+    ablate: Ablate = False,
+    only: Only = None,
+    execute: Execute = False,
+    device: Devices = None,
+    seed: Seed = 0,
+    most_work: MostWork = 100_000_000,
     dim: Dims = None,
     shape: Shapes = None,
     const: Constants = None,
     engine: Engine = "sqlite",
-    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="What makes the exit status 1.")] = FailOn.ANY,
-    resume: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where answers about a corpus are kept.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as cores if left out.")] = None,
+    fail_on: FailOnOption = FailOn.ANY,
+    resume: Resume = None,
+    jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> int:
     """Compare two rule sets on graphs: decisions, kernels, bytes, recomputed operations, memory, results, and why.
 
     Before are the rules as given, after them what --with, --drop, --replace and --set-after make of them.
-    """  # fmt: skip
+    """
     _check_use(bool(graphs or corpus), bool(with_ or drop or replace or set_after or ablate), only, ablate)
-    options = pairs(set_ or (), "--set", int)
-    later = options | pairs(set_after or (), "--set-after", int)
     before, after = changed_rules(rules or ["classic"], with_ or (), replace or (), drop or ())
-    check_asked((before, after), options)
-    check_asked((after,), later.keys() - options.keys())
-    for program, switches in ((before, options), (after, later)):
-        check_switches(program, switches)
+    options, later = _switches((before, after), set_ or (), set_after or ())
     if engine != "sqlite":
         # An engine that cannot be used is one error, not one a graph.
         Scheduler(before, engine)
@@ -105,13 +87,30 @@ def diff_command(
         left_out(after, only or ()) if ablate else None, _devices(execute, device or ()), seed, most_work,
     ).known()  # fmt: skip
     answers = _answers(question, graphs or [], corpus or [], resume, jobs)
+    _tell(answers, ablate=ablate, whole=not corpus, as_json=as_json)
+    return int(any(_fails(answer, fail_on) for answer in answers))
+
+
+def _tell(answers: Sequence[Answer], *, ablate: bool, whole: bool, as_json: bool) -> None:
     if as_json:
         print_json(ablation_record(answers) if ablate else diffs_record(answers))
     elif ablate:
         show_ablation(answers)
     else:
-        show_diffs(answers, whole=not corpus)
-    return int(any(_fails(answer, fail_on) for answer in answers))
+        show_diffs(answers, whole=whole)
+
+
+def _switches(
+    programs: tuple[Program, Program], both: Sequence[str], second: Sequence[str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The switches of each side. Raises UsageError SL706 and SL731."""
+    options = pairs(both, "--set", int)
+    later = options | pairs(second, "--set-after", int)
+    check_asked(programs, options)
+    check_asked(programs[1:], later.keys() - options.keys())
+    for program, switches in zip(programs, (options, later), strict=True):
+        check_switches(program, switches)
+    return options, later
 
 
 def _check_use(about: bool, edited: bool, only: list[str] | None, ablate: bool) -> None:
