@@ -226,6 +226,11 @@ def test_wrong_results_are_told_with_the_side_to_blame(
     assert fine.status == 0
 
 
+def test_a_graph_that_is_too_much_to_run_is_told(command: Command) -> None:
+    told = command("softmax.json", "--with", "mine.dl", "--device", "numpy", "--most-work", "255")
+    assert "  results   not compared on numpy: 256 element operations, more than --most-work" in told.out
+
+
 def test_results_that_differ_by_rounding_are_equal(monkeypatch: pytest.MonkeyPatch, classic: Program) -> None:
     def rounded(schedule: Schedule, device: str, inputs: Any) -> Values:
         found = executed(schedule, device, inputs)

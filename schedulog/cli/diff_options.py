@@ -16,7 +16,7 @@ class FailOn(StrEnum):
     WRONG = "wrong"
 
 
-Graphs = Annotated[list[str] | None, typer.Argument(metavar="[GRAPH]...", help="Graphs to compare on.")]
+Graphs = Annotated[list[str] | None, typer.Argument(metavar="GRAPH", help="Graphs to compare on.")]
 Corpus = Annotated[
     list[str] | None,
     typer.Option("--corpus", metavar="PATH", help="All graphs of a folder or a record; repeatable."),

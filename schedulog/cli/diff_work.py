@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import schedulog
+from schedulog.agreement import Agreement
 from schedulog.cli.diff_items import Item
 from schedulog.cli.failure import error_record
 from schedulog.cli.source import Bindings
@@ -111,7 +112,8 @@ class _Worker:
             (m.operations for m in (trial.found.before, trial.found.after) if m is not None), default=0
         )
         if most > self.question.most_work:
-            return compared(trial)
+            skipped = f"{most:,} element operations, more than --most-work"
+            return Diff(trial.found, tuple(Agreement(d, skipped=skipped) for d in self.question.devices))
         return compared(trial, self.question.devices, self.question.seed)
 
 
