@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import schedulog
 from schedulog import Tensor, load_rules, schedule
 from schedulog.errors import RuleError, SchedulogError, UsageError
 from schedulog.facts import build
@@ -22,6 +21,7 @@ from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.ops import Op
 from schedulog.scheduler.html.fragment import Table, Text, fragment
 from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.record.capture import Captures
 from schedulog.scheduler.schedule import ENGINES, engines
 
 TEXT = """%! id: mine/sums    %! kind: realize    %! title: Sums are stored
@@ -35,9 +35,7 @@ EVIL = "<script>alert('&')</script>"
 
 def sums(label: str = "") -> Graph:
     memory = Buffer(64, float32, name=label or "x", array=np.ones(64, np.float32))
-    return graph_of(
-        [build.alu(Op.NEG, build.reduce(Op.ADD, build.buffer(memory, (8, 8)), (1,)), label=label)]
-    )
+    return graph_of([build.alu(Op.NEG, build.reduce("ADD", build.buffer(memory, (8, 8)), (1,)), label=label)])
 
 
 # Rules as text
@@ -164,7 +162,7 @@ def test_a_captured_call_holds_the_text_that_was_read(tmp_path: Path) -> None:
     rules = load_rules("classic", path)
     path.write_text("nothing any more", encoding="utf-8")
     rules.schedule(sums(), capture=tmp_path / "calls.db")
-    (given,) = schedulog.scheduler.record.capture.Captures(tmp_path / "calls.db").given()
+    (given,) = Captures(tmp_path / "calls.db").given()
     assert [file.text for file in given.files] == [TEXT] and given.packs == ("classic",)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from jinja2 import Environment, Template
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _ROWS: Final = 200
 """A table longer than that says how many rows are left out."""
@@ -44,5 +45,7 @@ def _short(block: Table | Text) -> Table | Text:
 
 @cache
 def _template() -> Template:
+    from jinja2 import Environment  # results are made far more often than they are shown
+
     text = files("schedulog.scheduler.html").joinpath("fragment.j2").read_text(encoding="utf-8")
     return Environment(autoescape=True).from_string(text)

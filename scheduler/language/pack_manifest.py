@@ -36,16 +36,18 @@ def read_manifest(folder: Traversable, shown: str, errors: list[RuleError]) -> P
     where = f"{shown}/{MANIFEST}"
     try:
         text = folder.joinpath(MANIFEST).read_bytes().decode("utf-8-sig")
-        fields = tomllib.loads(text)
     except OSError as problem:
         errors.append(_wrong("it cannot be read", where, problem.strerror or str(problem)))
+        return None
     except UnicodeDecodeError as problem:
         errors.append(_wrong("it is not UTF-8 text", where, f"byte {problem.start}"))
+        return None
+    try:
+        fields = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         errors.append(_no_toml(str(problem), text, where))
-    else:
-        return _Reader(fields, text, where, errors).pack(folder, shown)
-    return None
+        return None
+    return _Reader(fields, text, where, errors).pack(folder, shown)
 
 
 def _wrong(what: str, where: Place | str, reason: str = "", help: str = "") -> RuleError:
