@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import linecache
 import os
+import runpy
 import subprocess
 import sys
 import types
@@ -172,27 +173,31 @@ def test_many_facts_take_their_time_only_once() -> None:
 GRAPH = read_notation("x=load f32[8,8]; s=sum x axis=1; a=neg s; b=neg a; out b", "test")
 
 
-@datalog_rules
-def wide_sums() -> None:
+MODULE = '''"""A module of the user's."""
+import schedulog
+
+@schedulog.datalog_rules
+def wide_sums(
+) -> None:
     """Sums of many elements
     are stored."""
     # ! id: my/wide    # ! kind: realize
     # ! title: Store wide sums
-    realize(R) <= (  # only sums  # noqa: B015, F821
-        is_reduce(R) & size(R, S) & (S > 4)  # noqa: F821
-    )
+    realize(R) <= (is_reduce(R) &  # only sums
+                   size(R, S) & (S > 4))
     # ? test "not run"   graph: x=load f32[8]; out x
+'''
 
 
-def test_a_function_is_rules_and_is_never_called() -> None:
+def test_a_function_is_rules_and_is_never_called(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(MODULE, encoding="utf-8")
+    wide_sums = runpy.run_path(str(file))["wide_sums"]
     run = schedulog.schedule(GRAPH, rules=["classic", wide_sums])
-    proof = run.why("realize(n2)").render(run.names.atom)
-    assert len(run.kernels) == 2
-    line = next(
-        i for i, text in enumerate(Path(__file__).read_text("utf-8").split("\n"), 1) if "# only" in text
-    )
-    assert f"[my/wide#1, {__file__}:{line}:5]" in proof
-    assert len(schedulog.schedule(GRAPH).kernels) == 1
+    assert f"[my/wide#1, {file}:11:5]" in run.why("realize(n2)").render(run.names.atom)
+    assert len(run.kernels) == 2 and len(schedulog.schedule(GRAPH).kernels) == 1
+    (info,) = parse_pydatalog(wide_sums.text, wide_sums.name, "t").headers
+    assert (info.title, [test.place.line for test in info.tests]) == ("Store wide sums", [13])
 
 
 def defined(text: str, name: str) -> types.FunctionType:

@@ -199,7 +199,8 @@ def plain_relations(program: Program) -> list[str]:
         reads.setdefault(rule.head.relation, set()).update(atom.relation for atom in list(atoms(rule))[1:])
     bad = {rule.head.relation for rule in program.rules if _calls(rule) or _negates_itself(rule)}
     for part in strong_components(sorted(program.relations), lambda name: sorted(reads.get(name, ()))):
-        if len(part) > 1 or (reads.get(part[0], set()) - {part[0]}) & bad:
+        below = {other for name in part for other in reads.get(name, ())} - set(part)
+        if len(part) > 1 or below & bad:
             bad |= set(part)
     return sorted(reads.keys() - bad)
 
