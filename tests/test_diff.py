@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from schedulog.scheduler.schedule import Scheduler
 from schedulog.scheduler.what_if import Policy, what_if
 from schedulog.verify import Values, executed
 
+ROOT = Path(__file__).resolve().parent.parent
 SOFTMAX = """x=load f32[4,8]; m=max x axis=1; w=expand m to=[4,8]; d=sub x w; e=exp d
              s=sum e axis=1; v=expand s to=[4,8]; r=recip v; y=mul e r; out y"""
 SHARED = """%! id: mine/shared    %! kind: realize
@@ -332,6 +334,14 @@ peak       less for 0, more for 1
 results    compared for 2, WRONG for 0
 """
     )
+
+
+def test_the_example_of_the_page_is_true(command: Command) -> None:
+    page = (ROOT / "docs" / "workbench.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```console\n\$ schedulog diff softmax.json (.*?)\n(.*?)```", page, re.DOTALL)
+    assert example[0] == "--with mine.dl --execute"
+    told = command("softmax.json", "--with", "mine.dl", "--device", "numpy").out
+    assert told.replace("equal on numpy", "equal on c, numpy") == example[1]
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,8 @@ def _answers(
     """The answer for every graph, in their order; those about a corpus are kept until all are there."""
     own = list(named(graphs))
     found = _compared(question, own, len(own), jobs, None)
-    if len(own) == 1 and not corpus and own[0].number == 0 and found[0].error is not None:
+    if len(own) == 1 and not corpus and found[0].error is not None:
+        # One graph that is broken is the error of the command.
         own[0].graph(question.bindings)
     if not corpus:
         return found

@@ -51,7 +51,11 @@ class Kept:
         self._question = question
         with self._told():
             self._connection = sqlite3.connect(path, PATIENCE, isolation_level=None)
-            self._prepare()
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
 
     def _prepare(self) -> None:
         ask = self._connection.execute
