@@ -24,8 +24,7 @@ def format_file(text: str, file: str) -> str:
 def translate(text: str, file: str, spelling: str) -> str:
     """The text of a rule file in a spelling of `SPELLINGS`; in the one layout of it where that is its own.
 
-    Reading the result gives the same rules, headers and tests. Raises RuleError with all mistakes of the text, and SL135 for
-    an aggregate that pyDatalog cannot have.
+    Reading the result gives the same rules, headers and tests. Raises RuleError with all mistakes of the text.
     """
     if file.endswith(SPELLINGS[spelling]):
         return format_file(text, file)

@@ -40,6 +40,11 @@ class Choice:
 Condition = Literal_ | Compare | Use | Choice
 
 
+def too_deep(node: ast.expr) -> bool:
+    """Whether a condition or a head has too many operators: what follows recurses over them."""
+    return sum(isinstance(part, _OPERATORS) for part in ast.walk(node)) > MAX_OPERATORS
+
+
 class ConditionBuilder(ValueBuilder):
     """Builds the conditions of one statement."""
 
@@ -63,7 +68,7 @@ class ConditionBuilder(ValueBuilder):
         return Atom(name, terms, self.located.place(node.func))
 
     def _condition(self, node: ast.expr) -> list[Condition]:
-        if sum(isinstance(part, _OPERATORS) for part in ast.walk(node)) > MAX_OPERATORS:
+        if too_deep(node):
             raise self._told(mistakes.too_deep(self.located))
         if isinstance(node, ast.Call):
             return [Literal_(self.atom(node))]

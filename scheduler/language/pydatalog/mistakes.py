@@ -18,6 +18,10 @@ _LONG: Final = 40
 """The most characters of a statement that a message repeats."""
 
 _MASKED: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*")
+_STRING: Final = re.compile(
+    r"""#[^\n]*|(?P<raw>[rR])?(?:"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)""", re.DOTALL
+)
+_UNKNOWN: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\n\\'\"abfnrtvxNuU0-7]")
 _EQUALS: Final = re.compile(r"(?<![=!<>:])=(?!=)")
 _STATEMENTS: Final[dict[type[ast.AST], str]] = {
     ast.Import: "an import",
@@ -62,6 +66,9 @@ _OPERATORS: Final[dict[type[ast.AST], tuple[str, str]]] = {
 
 def not_python(found: Exception, located: Located) -> RuleError:
     """The error for a statement that Python cannot parse."""
+    if isinstance(found, ValueError) and not isinstance(found, SyntaxError):
+        where = located.source.place(located.start, located.end)
+        return RuleError("SL100", "this is not Python: a character that no text has", where=where, help=FORM)
     if not isinstance(found, SyntaxError):
         return too_deep(located)
     masked = _MASKED.sub(lambda part: " " * len(part[0]), located.text)
@@ -82,6 +89,18 @@ def not_python(found: Exception, located: Located) -> RuleError:
         )
     message = (found.msg or "invalid syntax").split(". ")[0].split(" (")[0]
     return RuleError("SL100", f"this is not Python: {message}", where=_one(located, offset), help=FORM)
+
+
+def unknown_escape(located: Located) -> RuleError | None:
+    """A backslash in a string that Python leaves as it is, with a warning of its own."""
+    for string in _STRING.finditer(located.text):
+        escape = None if string["raw"] else _UNKNOWN.search(string[0])
+        if escape is not None:
+            begin = located.start + string.start() + escape.end() - 2
+            sign = escape[0][-2:]
+            return RuleError("SL133", f"`{sign}` is no escape of Python", where=located.source.place(begin, begin + 2),
+                             help=f"a backslash is written twice: `\\{sign}`")  # fmt: skip
+    return None
 
 
 def single_equals(where: Place) -> RuleError:

@@ -12,7 +12,7 @@ from schedulog.scheduler.language.diagnostic import SourceText
 from schedulog.scheduler.language.program import AggregateOp, Atom, Const, Literal_, Term, Var
 from schedulog.scheduler.language.pydatalog import mistakes
 from schedulog.scheduler.language.pydatalog.blanks import blanks
-from schedulog.scheduler.language.pydatalog.conditions import Condition, ConditionBuilder
+from schedulog.scheduler.language.pydatalog.conditions import Condition, ConditionBuilder, too_deep
 from schedulog.scheduler.language.pydatalog.folds import is_fold, read_fold
 from schedulog.scheduler.language.pydatalog.located import Located, conjuncts
 from schedulog.scheduler.language.pydatalog.names import written
@@ -57,6 +57,9 @@ Said = Clause | Definition | Valued
 def read_statement(statement: Statement, source: SourceText) -> tuple[Said | None, list[RuleError]]:
     """What a statement says, None when that cannot be told, and what is wrong with it."""
     located = Located(source, statement)
+    escape = mistakes.unknown_escape(located)
+    if escape is not None:
+        return None, [escape]
     try:
         tree = located.parse()
     except (SyntaxError, RecursionError, MemoryError, ValueError) as found:
@@ -94,6 +97,8 @@ class _Reader:
     def _build(
         self, whole: ast.expr, head: ast.expr, conditions: list[ast.expr]
     ) -> tuple[Said | None, list[RuleError]]:
+        if too_deep(head):
+            raise _Misshapen(mistakes.too_deep(self.located))
         nothing = _of_nothing(head, conditions)
         inner = list(conjuncts(nothing)) if nothing is not None else conditions
         builder = ConditionBuilder(self.located, blanks(whole, inner))

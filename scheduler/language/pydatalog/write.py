@@ -10,8 +10,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from schedulog.errors import RuleError
-from schedulog.scheduler.language.check_binding import bound_names
 from schedulog.scheduler.language.diagnostic import SourceText, raise_all
 from schedulog.scheduler.language.layout import inner_comments, lay_out, plain_text
 from schedulog.scheduler.language.program import Aggregate, BodyItem, Compare, Const, Literal_, Rule, Var
@@ -34,15 +32,13 @@ Item = Literal_ | Compare | Use
 def write_pydatalog(text: str, file: str) -> str:
     """The text of a rule file in pyDatalog's spelling.
 
-    Raises RuleError with all mistakes of a text that does not parse, and SL135 for aggregates that pyDatalog cannot have.
+    Raises RuleError with all mistakes of a text that does not parse.
     """
     text = plain_text(text)
     parsed = parse_text(text, file, "pack")
     raise_all([error for error in parsed.errors if error.code != "SL118"])
     writer = _Writer(SourceText(file, text), parsed.rules)
-    made = lay_out(Scanner(text).scan(), text, comment, writer.statement)
-    raise_all(writer.errors)
-    return made
+    return lay_out(Scanner(text).scan(), text, comment, writer.statement)
 
 
 class _Writer:
@@ -51,7 +47,6 @@ class _Writer:
     def __init__(self, source: SourceText, rules: Sequence[Rule]) -> None:
         self.source = source
         self.rules = iter(rules)
-        self.errors: list[RuleError] = []
         self.taken = {rule.head.relation for rule in rules}
 
     def statement(self, statement: Statement) -> list[str]:
@@ -95,7 +90,6 @@ class _Writer:
             return item
         keys = tuple(self._keys(item, rule))
         named = self._named(f"{rule.head.relation}_{item.op}")
-        self._check(item, keys)
         lines += [f"#{AGGREGATE} {written(named)}", *_definition(named, keys, item)]
         return Use(named, keys, item.result, item.place)
 
@@ -110,19 +104,6 @@ class _Writer:
         found = next(n for i in count(1) if (n := stem if i == 1 else f"{stem}_{i}") not in self.taken)
         self.taken.add(found)
         return found
-
-    def _check(self, item: Aggregate, keys: Sequence[Var]) -> None:
-        bound = bound_names(item.body)
-        for key in (key for key in keys if key.name not in bound):
-            self.errors.append(
-                RuleError(
-                    "SL135",
-                    f"an aggregate that needs `{key.name}` from outside",
-                    where=item.place,
-                    reason="pyDatalog computes an aggregate by itself, for all of its keys",
-                    help=f"add a condition to the braces that binds `{key.name}`",
-                )
-            )
 
 
 def _definition(named: str, keys: Sequence[Var], item: Aggregate) -> list[str]:
