@@ -142,6 +142,10 @@ def test_a_saved_run_is_asked_without_the_code(make: Make, capsys: pytest.Captur
 """)
     make()
     assert main(["replay", "calls.db", "--rules", "classic", "--rules", "./mine"]) == 0
+    make(CODE.replace("> 32", "> 64"))
+    capsys.readouterr()
+    assert main(["replay", "calls.db", "--rules", "classic", "--rules", "./mine"]) == 1
+    assert "because of schedulog or a function of mine changed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("engine", ENGINES)

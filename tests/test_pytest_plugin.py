@@ -126,3 +126,21 @@ def test_the_plugin_alone_loads_nothing_of_the_package(pytest_in: Run) -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert result.stdout == "['schedulog.pytest_plugin']\n"
+
+
+def test_a_file_of_a_pack_is_tested_with_its_pack(pytest_in: Run, tmp_path: Path) -> None:
+    pack = tmp_path / "mine"
+    (pack / "tests").mkdir(parents=True)
+    (pack / "pack.toml").write_text(
+        'name = "my"\nversion = "1"\nrequires = ["classic"]\nfunctions = "f.py"\n', encoding="utf-8"
+    )
+    (pack / "f.py").write_text("def two(n):\n    return 2 * n\n", encoding="utf-8")
+    (pack / "far.dl").write_text(RULES, encoding="utf-8")
+    double = ".function two(n: int) -> int\n.decl double(n: node, d: int)\ndouble(N, D) :- far(N, S), D = @two(S).\n"
+    (pack / "double.dl").write_text(double, encoding="utf-8")
+    (pack / "tests" / "double_test.dl").write_text(
+        'test "twice"   graph: x=load f32[8]; e=exp x; f=neg e; out f\n  set double == {(x, 16)}.\n',
+        encoding="utf-8",
+    )
+    result = pytest_in("mine/tests/double_test.dl", "mine/far.dl")
+    assert result.returncode == 0 and "2 passed" in result.stdout, result.stdout
