@@ -114,6 +114,7 @@ def _facts(info: RuleInfo, clauses: Sequence[Rule], *, placed: bool) -> Iterator
         "refusal": info.refusal,
         "preserves": info.preserves,
         "earlier ids": ", ".join(info.alias),
+        "the same without": "; ".join(f"{part}: {why}" for part, why in info.equivalent),
     }
     for key, value in entries.items():
         if value:
