@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from schedulog.scheduler.language.pydatalog.read import parse_pydatalog
 from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 
 DATALOG: Final = ".dl"
@@ -38,8 +37,12 @@ Part = str | Path | RuleFile
 @lru_cache(maxsize=256)
 def parsed(file: RuleFile) -> ParsedFile:
     """What a rule file says, with its mistakes; nothing is raised. A text that comes again is read once."""
-    parse = parse_pydatalog if is_pydatalog(file.name) else parse_text
-    return parse(file.text, file.name, file.pack)
+    if not is_pydatalog(file.name):
+        return parse_text(file.text, file.name, file.pack)
+    # Imported here: most rule sets have no such file, and every command reads rules.
+    from schedulog.scheduler.language.pydatalog.read import parse_pydatalog
+
+    return parse_pydatalog(file.text, file.name, file.pack)
 
 
 def is_pydatalog(name: str) -> bool:
