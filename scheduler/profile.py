@@ -13,7 +13,8 @@ from schedulog.errors import ScheduleError
 from schedulog.facts.graph import Graph
 from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.engines.join_order import Absent, Fold, Scan, Step
-from schedulog.scheduler.engines.sqlite_profile import Ledger, Place, ProfiledProgram, SubLedger, Version
+from schedulog.scheduler.engines.ledger import Ledger, Place, SubLedger, Version
+from schedulog.scheduler.engines.sqlite_profile import ProfiledProgram
 from schedulog.scheduler.engines.strata import Component
 from schedulog.scheduler.language.program import Program, Rule
 from schedulog.scheduler.language.rule_text import format_item

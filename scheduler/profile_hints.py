@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from schedulog.scheduler.engines.join_order import Scan, order_rule
+from schedulog.scheduler.engines.ledger import Ledger
 from schedulog.scheduler.engines.model import Model
-from schedulog.scheduler.engines.sqlite_profile import Ledger, Trial
+from schedulog.scheduler.engines.sqlite_profile import Trial
 from schedulog.scheduler.language.program import Literal_, Rule, Var
 from schedulog.scheduler.language.rule_set import RuleSet
 from schedulog.scheduler.lint.cost import check_cost
