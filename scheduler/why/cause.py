@@ -33,15 +33,17 @@ Names = tuple[Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """What the clauses of a program say, whatever their names, and the ids there are."""
+    """What the clauses of a program say, also by their names, and the ids there are."""
 
+    by_name: Mapping[str, str]
     bodies: frozenset[str]
     ids: frozenset[str]
 
 
 def clauses_of(program: Program) -> Clauses:
     """The clauses of a program, to be looked up."""
-    return Clauses(frozenset(map(meaning, program.rules)), frozenset(rule.id for rule in program.rules))
+    said = {rule.name: meaning(rule) for rule in program.rules}
+    return Clauses(said, frozenset(said.values()), frozenset(rule.id for rule in program.rules))
 
 
 def causes_of(
@@ -68,8 +70,8 @@ def causes_of(
 def edits_of(before: Program, after: Program) -> tuple[Cause, ...]:
     """The clauses that only one of two programs has."""
     old, new = clauses_of(before), clauses_of(after)
-    gone = [_rule(r, True, after, new.ids) for r in before.rules if meaning(r) not in new.bodies]
-    come = [_rule(r, False, before, old.ids) for r in after.rules if meaning(r) not in old.bodies]
+    gone = [_rule(r, True, after, new.ids) for r in before.rules if old.by_name[r.name] not in new.bodies]
+    come = [_rule(r, False, before, old.ids) for r in after.rules if new.by_name[r.name] not in old.bodies]
     return tuple(sorted({*gone, *come}))
 
 
@@ -83,7 +85,7 @@ class _Side:
         rows = Rows(model.rows)
         self.matcher = Matcher(self.program, model.symbols, model.functions, rows, rows)
         self.derived = {rule.head.relation for rule in self.program.rules}
-        self.bodies, self.ids = clauses.bodies, clauses.ids
+        self.clauses = clauses
         self.rows = cache(self._rows)
         self.atoms = cache(self._atoms)
         self.by_columns = cache(self._by_columns)
@@ -161,10 +163,10 @@ class _Search:
             self.note(_given(relation, spelled, lost), fact)
             return
         for rule in side.matcher.rules(relation):
-            kept = meaning(rule) in other.bodies
+            kept = side.clauses.by_name[rule.name] in other.clauses.bodies
             for values in side.matcher.ways(rule, side.rows(relation)[spelled]):
                 if not kept:
-                    self.note(_rule(rule, lost, other.program, other.ids), fact)
+                    self.note(_rule(rule, lost, other.program, other.clauses.ids), fact)
                     break
                 for item in rule.body:
                     yield from self.failing(item, values, side, other)
