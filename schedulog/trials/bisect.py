@@ -136,4 +136,3 @@ def _whole(what: str) -> UsageError:
         reason=f"under all the rules ({what}) the graph does not break in the way that is asked about",
         help="--error, --wrong, --kernels and --check say what counts as broken; --set gives the switches of the run",
     )
-

@@ -13,6 +13,7 @@ from schedulog.trials.recipe import Recipe, Sample, Step, words
 
 _NUMBER: Final = re.compile(r"\d+")
 _SIZED: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)")
+_OTHER_TYPE: Final = re.compile(rf"\b(?:{'|'.join(name for name in DTYPES if name != 'f32')})\b")
 _MOST: Final = 2_000
 """Candidates that are tried at most."""
 
@@ -39,11 +40,12 @@ def shrink(sample: Sample, breaks: Callable[[Sample], bool]) -> Sample:
 
 
 def _weight(sample: Sample) -> tuple[int, int, int]:
-    """What is made smaller: steps and outputs first, then switches, then the numbers in the text."""
+    """What is made smaller: steps and outputs first, then switches, then the numbers in the text and types but f32."""
     recipe = sample.recipe
     text = str(recipe)
     numbers = sum(int(n) for part in _SIZED.findall(text) for n in _NUMBER.findall(part))
-    return len(recipe.steps) * 4 + len(recipe.wanted), len(sample.options), numbers
+    types = len(_OTHER_TYPE.findall(text))
+    return len(recipe.steps) * 4 + len(recipe.wanted), len(sample.options), numbers + types
 
 
 def _is_graph(sample: Sample) -> bool:
@@ -67,6 +69,9 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
     for step in reversed(recipe.steps):
         yield from _without(recipe, step)
     yield from _resized(recipe)
+    for dtype in sorted(set(_OTHER_TYPE.findall(str(recipe)))):
+        steps = (replace(s, operands=tuple(_retyped(o, dtype) for o in s.operands)) for s in recipe.steps)
+        yield replace(recipe, steps=tuple(steps))
 
 
 def _without(recipe: Recipe, step: Step) -> Iterator[Recipe]:
@@ -100,6 +105,10 @@ def _resized(recipe: Recipe) -> Iterator[Recipe]:
         for smaller in dict.fromkeys((1, 2, size - 1)):
             if 0 < smaller < size:
                 yield _mapped(recipe, lambda m, a=size, b=smaller: str(b) if int(m[0]) == a else m[0])  # type: ignore[misc]
+
+
+def _retyped(operand: str, dtype: str) -> str:
+    return re.sub(rf"\b{dtype}\b", "f32", operand)
 
 
 def _mapped(recipe: Recipe, change: Callable[[re.Match[str]], str]) -> Recipe:
