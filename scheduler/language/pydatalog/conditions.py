@@ -106,10 +106,12 @@ class ConditionBuilder(ValueBuilder):
         return [Compare(COMPARISONS[type(op)], one, other, place)]
 
     def _has_variable(self, node: ast.Compare) -> None:
-        if not any(isinstance(part, ast.Name) and not part.id[0].islower() for part in ast.walk(node)):
+        called = {part.func for part in ast.walk(node) if isinstance(part, ast.Call)}
+        if not any(isinstance(part, ast.Name) and part not in called for part in ast.walk(node)):
             reason = "Python computes it before pyDatalog sees it"
             help = "leave it out"
             self._error("SL134", "a comparison without a variable", self.located.place(node), help, reason)
+            raise Rejected
 
     def _membership(self, node: ast.Compare, right: ast.expr, inside: bool) -> list[Condition]:
         """`X in (1, 2)`, as one of some equations; `X not in (1, 2)`, as inequalities."""
@@ -120,6 +122,7 @@ class ConditionBuilder(ValueBuilder):
         place, left = self.located.place(node), self._value(node.left)
         values = [self.term(part) for part in right.elts]
         self._no_blank((left, *values), "a comparison")
+        self._has_variable(node)
         if not inside:
             return [Compare("!=", left, value, place) for value in values]
         return [Choice(tuple(Compare("=", left, value, place) for value in values), place)]
@@ -140,10 +143,8 @@ class ConditionBuilder(ValueBuilder):
             return self._told(mistakes.connective(node, self.located))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self._told(mistakes.negation(self.located.place(node)))
-        if isinstance(node, ast.Tuple):
-            return self._told(mistakes.comma(node, self.located)) if len(node.elts) > 1 else self._told(
-                mistakes.no_value(node, self.located)
-            )  # fmt: skip
+        if isinstance(node, ast.Tuple) and len(node.elts) > 1:
+            return self._told(mistakes.comma(node, self.located))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             return self._told(mistakes.no_value(node, self.located))
         message = f"`{self.located.written(node)}` is no condition"

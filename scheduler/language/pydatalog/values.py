@@ -11,7 +11,15 @@ from schedulog.scheduler.language.program import Arithmetic, ArithmeticOp, Call,
 from schedulog.scheduler.language.pydatalog import mistakes
 from schedulog.scheduler.language.pydatalog.blanks import Blanks
 from schedulog.scheduler.language.pydatalog.located import Located
-from schedulog.scheduler.language.pydatalog.names import is_kept, is_name, is_variable, meant
+from schedulog.scheduler.language.pydatalog.names import (
+    AGGREGATES,
+    OTHER_AGGREGATES,
+    is_kept,
+    is_name,
+    is_variable,
+    meant,
+    written,
+)
 
 ARITHMETIC: Final[dict[type[ast.operator], ArithmeticOp]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
@@ -152,10 +160,9 @@ class ValueBuilder(Builder):
 
     def _kept(self, node: ast.Name) -> Rejected:
         message = f"`{node.id}` is a name of Python or pyDatalog itself"
-        shown = node.id if node.id.endswith("_") else f"{node.id}_"
-        help = f"the relation `{node.id}` is written `{shown}`" if not node.id.endswith("_") else (
-            "an aggregate stands in the head of a rule: `(users[N] == len_(U)) <= edge(N, U, _)`"
-        )  # fmt: skip
+        help = f"the `{node.id}` of rules is written `{written(node.id)}`"
+        if node.id in (*AGGREGATES, *OTHER_AGGREGATES):
+            help = "an aggregate stands in the head of a rule: `(users[N] == len_(U)) <= edge(N, U, _)`"
         return self._reject("SL133", message, self.located.place(node), help)
 
     def _told(self, error: RuleError) -> Rejected:
