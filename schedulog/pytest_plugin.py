@@ -98,14 +98,13 @@ class RuleTestFile(pytest.File):
 
         from schedulog.scheduler.language.pack import pack_around
         from schedulog.scheduler.language.rule_file import rules_beside
-        from schedulog.scheduler.language.sources import with_required
+        from schedulog.scheduler.language.sources import required_by
         from schedulog.scheduler.rule_tests import suites
 
         rules = rules_beside(self.path)
         packs = [folder for folder in self.config.getini("schedulog_packs") if folder in rules.parents]
         what = packs[0] if packs else pack_around(self.path) or rules
-        loaded = [name for name in with_required([what])[1:] if isinstance(name, str)]
-        (found,) = suites([what], loaded)
+        (found,) = suites([what], required_by([what]))
         return replace(found, tests=tuple(test for test in found.tests if _stands_in(test, self.path)))
 
     def engines(self) -> list[str]:

@@ -17,7 +17,7 @@ from schedulog.scheduler.language.diagnostic import nearest, plural, raise_all
 from schedulog.scheduler.language.load import link
 from schedulog.scheduler.language.program import Program, Relation, RuleInfo
 from schedulog.scheduler.language.rule_file import Part, RuleFile, is_text, parsed
-from schedulog.scheduler.language.sources import pack_names_of, read_sources, with_required
+from schedulog.scheduler.language.sources import pack_names_of, read_sources, required_by
 from schedulog.scheduler.rule_check import check_rules, each
 from schedulog.scheduler.rule_list import rule_list
 from schedulog.scheduler.rule_test_report import RuleTestReport, usable_engines
@@ -120,10 +120,9 @@ class Rules:
     def _suites(self) -> list[Suite]:
         """The tests, with the packs that are asked for; those of built-in packs only where nothing else is named."""
         own = bool(self._sources.own_files)
-        named = [name for name in pack_names_of(self.parts)] if own else []
+        named = pack_names_of(self.parts) if own else ()
         rest: list[Part] = [part for part in self.parts if part not in named] if own else list(self.parts)
-        loaded = [part for part in with_required(self.parts)[len(self.parts) :] if isinstance(part, str)]
-        return suites(rest, [*named, *loaded])
+        return suites(rest, [*named, *required_by(self.parts)])
 
     def schedule(
         self,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from schedulog.errors import RuleError
 from schedulog.facts.notation import read_notation
-from schedulog.rules import pack_names, pack_texts
+from schedulog.rules import pack_names
 from schedulog.scheduler.engines.sqlite import compile_program
 from schedulog.scheduler.engines.strata import strong_components
 from schedulog.scheduler.language.check_names import atoms
@@ -26,12 +26,16 @@ from schedulog.scheduler.language.program import Aggregate, BodyItem, Literal_, 
 from schedulog.scheduler.language.pydatalog.names import is_kept, meant, written
 from schedulog.scheduler.language.pydatalog.read import parse_pydatalog
 from schedulog.scheduler.language.rule_text import format_atom, format_item, format_rule
+from schedulog.scheduler.language.sources import read_sources
 from schedulog.scheduler.language.spelling import format_file, translate
 from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 from schedulog.scheduler.language.variables import calls, parts
 from schedulog.scheduler.schedule import Scheduler
 
-FILES = [(pack, name, text) for pack in pack_names() for name, text in pack_texts(pack)]
+FILES = [
+    (file.pack, file.name.removeprefix(f"{file.pack}/"), file.text)
+    for file in read_sources(pack_names(), [], core=False).files
+]
 CHILD = Path(__file__).with_name("pydatalog_child.py")
 
 

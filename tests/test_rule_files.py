@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 
-from schedulog.rules import pack_names, pack_texts
+from schedulog.rules import pack_names
+from schedulog.scheduler.language.sources import read_sources
 from schedulog.scheduler.rule_test import Case, Computes
 from schedulog.scheduler.rule_tests import Runner, Suite, read_cases, shuffled, suites
 from schedulog.scheduler.schedule import ENGINES, engines
@@ -59,4 +60,4 @@ def test_every_rule_file_has_a_test_with_numbers(pack: str) -> None:
         for case in cases(pack)
         if any(isinstance(assertion.claim, Computes) for assertion in case.assertions)
     }
-    assert {f"{pack}/{name}" for name, _ in pack_texts(pack)} == computed
+    assert {file.name for file in read_sources([pack], [], core=False).files} == computed

@@ -106,7 +106,12 @@ def own_sources(parts: Sequence[Part]) -> Sources:
 
 
 def with_required(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """`parts`, and the packs that these ask for, directly or not, as far as they can be found by name."""
+    """`parts`, and the packs that these ask for (see `required_by`)."""
+    return (*parts, *required_by(parts))
+
+
+def required_by(parts: Sequence[Part]) -> tuple[str, ...]:
+    """The packs that `parts` ask for, directly or not, besides those among them, as far as they can be found by name."""
     given = set(pack_names_of(parts)) | {"core"}
     found: list[str] = []
     left: list[Part] = list(parts)
@@ -114,9 +119,10 @@ def with_required(parts: Sequence[Part]) -> tuple[Part, ...]:
         sources = read_sources(left, [], core=False)
         present = given | {pack.name for pack in sources.packs}
         wanted = {requirement.pack for requirement in requirements(sources)} - present - set(found)
-        left = [name for name in sorted(wanted) if find_pack(name, []) is not None]
-        found += [name for name in left if isinstance(name, str)]
-    return (*parts, *sorted(found))
+        known = [name for name in sorted(wanted) if find_pack(name, []) is not None]
+        found += known
+        left = list(known)
+    return tuple(sorted(found))
 
 
 def requirements(sources: Sources) -> Iterator[Requirement]:

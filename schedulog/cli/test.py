@@ -15,7 +15,7 @@ from schedulog.cli.findings import FORMATS, severity
 from schedulog.cli.output import print_json, working
 from schedulog.errors import SchedulogError
 from schedulog.scheduler.language.diagnostic import plural
-from schedulog.scheduler.language.sources import with_required
+from schedulog.scheduler.language.sources import required_by
 from schedulog.scheduler.rule_snapshots import baseline, read_snapshots, write_snapshots
 from schedulog.scheduler.rule_test_report import RuleTestReport, usable_engines
 from schedulog.scheduler.rule_tests import RuleTestResult, Suite, run_suites, selected, suites
@@ -57,7 +57,7 @@ def test_command(
 
 def group_suites(group: Sequence[str | Path]) -> list[Suite]:
     """What is tested together, with the packs that its files ask for."""
-    return suites(group, [pack for pack in with_required(group)[len(group) :] if isinstance(pack, str)])
+    return suites(group, required_by(group))
 
 
 def _tell(found: Sequence[SchedulogError], format_: str, report: RuleTestReport | None) -> None:
