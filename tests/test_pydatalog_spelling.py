@@ -15,7 +15,7 @@ import pytest
 
 import schedulog
 from schedulog.__main__ import main
-from schedulog.errors import Place, RuleError
+from schedulog.errors import Place, RuleError, SchedulogError
 from schedulog.facts.notation import read_notation
 from schedulog.lsp.document import Document
 from schedulog.rule_function import datalog_rules
@@ -113,6 +113,13 @@ AGGREGATES = [
 @pytest.mark.parametrize(("text", "expected"), AGGREGATES)
 def test_aggregates(text: str, expected: list[tuple[int, ...]]) -> None:
     assert rows(f"#.decl f(n: node -> v: int)\n{text}\n", "f") == expected
+
+
+def test_a_rule_that_depends_on_its_own_refusal() -> None:
+    rules = program(EDGES + "#.decl p(n: node)\np(N) <= (size(N, _) &\n         ~p(N))\n")
+    with pytest.raises(SchedulogError) as caught:
+        compile_program(rules).evaluate(ROWS, {})
+    assert caught.value.code == "SL120" and "t.pydl:6:1" in str(caught.value)
 
 
 def test_what_a_file_says_besides_rules() -> None:
