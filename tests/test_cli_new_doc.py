@@ -83,6 +83,8 @@ far(N, S, 2) :- edge(N, U, _), op(U, "EXP"), size(N, S).
 Tests:
 
 * one ({file}:6)
+
+Verified to rung 0: not tried as it is.
 """
 
 

@@ -15,6 +15,7 @@ from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.language.rule_file import Part
 from schedulog.scheduler.language.sources import read_sources, with_required
+from schedulog.scheduler.rungs import RUNGS, rungs
 
 _INTRODUCTION = """# The rules
 
@@ -67,7 +68,8 @@ def page_of(program: Program, name: str, packs: Mapping[str, Sequence[tuple[str,
     aliases = {alias: info.id for info in program.infos.values() for alias in info.alias}
     rule = aliases.get(rule, rule)
     if rule in program.infos:
-        return describe_rule(program, rule)
+        rung = rungs(program)[rule]
+        return f"{describe_rule(program, rule)}\nVerified to rung {rung}: {RUNGS[rung]}.\n"
     if name in program.relations:
         return describe_relation(program, name)
     if name in packs:

@@ -108,19 +108,17 @@ class _Draft:
         """One more operation on what is there; the newest values are taken more often."""
         random = self.random
         v = self.values[-1] if random.random() < 0.4 else random.choice(self.values)
-        moves: list[Callable[[_Value], None]] = [self.unary] * 4 + [self.binary] * 6 + [self.reduce] * 4
-        moves += [self.cast] * 2 + [self.contiguous] * 3 + [self.select, self.constant, self.window]
+        moves: list[tuple[Callable[[_Value], None], int]] = [
+            (self.unary, 4), (self.binary, 6), (self.reduce, 4), (self.cast, 2), (self.contiguous, 3),
+            (self.select, 1), (self.constant, 1), (self.window, 1),
+        ]  # fmt: skip
         if v.plain:
-            moves += [self.broadcast] * 3 + [
-                self.pad,
-                self.pad,
-                self.shrink,
-                self.flip,
-                self.permute,
-                self.reshape,
-            ]
-            moves += [self.assign] * 4 + [self.assign_window, self.assign_moved, self.copy]
-        random.choice(moves)(v)
+            moves += [
+                (self.broadcast, 3), (self.pad, 2), (self.shrink, 1), (self.flip, 1), (self.permute, 1),
+                (self.reshape, 1), (self.copy, 1), (self.assign, 4), (self.assign_window, 1), (self.assign_moved, 1),
+            ]  # fmt: skip
+        ((move, _),) = random.choices(moves, [weight for _, weight in moves])
+        move(v)
 
     def finish(self) -> Recipe:
         """What nobody reads is requested, and sometimes something else besides."""

@@ -21,7 +21,7 @@ from schedulog.scheduler.schedule import Decisions, Scheduler
 from schedulog.trials.recipe import Sample
 from schedulog.verify import difference
 
-SMALL_LIMITS: Final = Limits(rows=200_000, rounds=5_000, alternations=5_000, steps=200_000_000)
+SMALL_LIMITS: Final = Limits(rows=200_000, rounds=5_000, alternations=5_000, steps=200_000_000, compute=10.0)
 """Where the rules are given up on a graph of a few nodes: what needs more does not end."""
 
 Kind = Literal["wrong", "error", "endless", "undefined", "order", "crash"]
