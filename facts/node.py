@@ -206,17 +206,18 @@ def _check_argument(fresh: Node) -> None:
             check_reach(arg.views, src[0].shape)
         case Op.REDUCE_AXIS:
             check_reduction(arg.op, arg.axes, len(src[0].shape))
-        case Op.ASSIGN if arg is not None:
-            _check_pieces(fresh)
         case Op.ASSIGN:
-            check_target(repr(src[0]), _under_windows(src[0].base).op, src[0].view)
+            _check_assign(fresh)
         case Op.BUFFER_VIEW:
             check_window(arg, fresh.dtype, src[0].nbytes)
 
 
-def _check_pieces(fresh: Node) -> None:
-    """An assign that counts memory in elements of its own type."""
+def _check_assign(fresh: Node) -> None:
+    """To what a view shows of memory; or, with a view as argument, to memory counted in elements of the value's type."""
     (place, value), look = fresh.src, fresh.arg
+    if look is None:
+        check_target(repr(place), _under_windows(place.base).op, place.view)
+        return
     check_target(repr(place), place.op, look)
     check_pieces(place.dtype.itemsize, value.dtype.itemsize)
     check_bytes(repr(place), under_assigns(place).dtype, value.dtype)

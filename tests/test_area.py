@@ -23,7 +23,7 @@ def looks(draw: st.DrawFn) -> tuple[ViewStack, int]:
     rows = draw(st.sampled_from([n for n in (1, 2, 3, 4, 6) if count % n == 0]))
     look = ViewStack.of_shape((count,)).reshape((rows, count // rows))
     bounds = []
-    for size in look.shape:
+    for size in (rows, count // rows):
         begin = draw(st.integers(0, size - 1))
         bounds.append((begin, draw(st.integers(begin + 1, size))))
     look = look.shrink(bounds)
