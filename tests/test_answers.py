@@ -389,6 +389,7 @@ def test_a_run_answers() -> None:
     run = schedulog.schedule(read_notation(GRAPH), simplify=False)
     assert str(run.explain("n2 -> n3")).splitlines()[2].startswith("n2 -> n3: fused.")
     assert str(run.explain("base_realize", negated=True)).startswith("base_realize: 3 facts. Conditions")
+    assert "n2 -&gt; n3: fused" in run.explain("n2 -> n3")._repr_html_()
     assert run.why("stored(n3)", all=True).more == 0
     with pytest.raises(UsageError) as caught:
         run.explain("realize(n3)")

@@ -1,7 +1,8 @@
 """All derivations of a fact, and of the facts that its lowest proof rests on.
 
-A derivation counts if it can be completed without the fact itself: where the lowest proof of a premise uses the fact, a proof
-is searched for that does not. So every derivation shown is the last step of a proof.
+A derivation is shown if it can be completed without the fact itself: where the lowest proof of a premise uses the fact, a
+proof is searched for that does not. So every derivation shown is the last step of a proof. When enough are shown, or enough
+proofs were searched for, the rest is counted only, whether or not it has such proofs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _FACTS: Final = 200
 """Facts of which all derivations are looked for."""
 _WAYS: Final = 1000
 """So many derivations of one fact are counted."""
+_STEPS: Final = 20_000
+"""So many derivations are looked at in search of proofs besides that of the fact itself."""
 
 
 class Alternatives:
@@ -35,6 +38,7 @@ class Alternatives:
         self.others: dict[Fact, list[list[Proof]]] = {}
         self.more: dict[Fact, int] = {}
         self.ways: dict[Fact, list[Way]] = {}
+        self.steps = _STEPS
 
     def why(self, goal: Fact) -> Proof:
         """The proof of least height; it and the proofs in it have `others`, and in `more` how many were left out."""
@@ -42,11 +46,13 @@ class Alternatives:
         self.search(goal)
         return self.whole(goal)
 
-    def prove(self, goal: Fact) -> Proof:
-        """The proof of least height, without others; parts that were proved before are taken as they are."""
+    def prove(self, goal: Fact, most: int | None = None) -> Proof | None:
+        """The proof of least height, without others; None if it takes more than `most` steps to find one."""
         if goal not in self.first:
-            heights = self.explainer.explore(goal)
-            assert heights is not None, f"{goal} is in the model and has no proof"
+            heights = self.explainer.explore(goal, most=most)
+            self.steps -= 0 if most is None else heights.ways
+            if goal not in heights.height:
+                return None
             for fact, proof in self.explainer.proofs(goal, heights).items():
                 self.first.setdefault(fact, proof)
                 self.chosen.setdefault(fact, heights.by.get(fact))
@@ -69,17 +75,18 @@ class Alternatives:
     def collect(self, fact: Fact, most: int) -> int:
         """Note up to `most` further derivations of a fact; how many they are."""
         kept: list[Way] = []
-        count = 0
+        left = 0
         for way in islice(self.further(fact), _WAYS):
-            proofs = [self.premise(need, fact) for need in way.needs]
-            if any(proof is None for proof in proofs):
+            if len(kept) == most or self.steps <= 0:
+                left += 1
                 continue
-            count += 1
-            if len(kept) < most:
+            proofs = [proof for need in way.needs if (proof := self.premise(need, fact)) is not None]
+            if len(proofs) == len(way.needs):
                 kept.append(way)
-                self.others.setdefault(fact, []).append([proof for proof in proofs if proof is not None])
-        self.ways[fact] = kept
-        self.more[fact] = count - len(kept)
+                self.others.setdefault(fact, []).append(proofs)
+            elif self.steps <= 0:
+                left += 1
+        self.ways[fact], self.more[fact] = kept, left
         return len(kept)
 
     def further(self, fact: Fact) -> Iterator[Way]:
@@ -93,11 +100,17 @@ class Alternatives:
         """A proof of a premise that does not use the fact it is to prove."""
         if need == without:
             return None
-        proof = self.prove(need)
+        proof = self.prove(need, self.steps)
+        if proof is None:
+            return None
+        # Heights fall along a proof, so one that is no higher than the fact's own does not use it.
+        if proof.height <= self.first[without].height:
+            return proof
         if all((part.relation, part.row) != without for part in proof.walk()):
             return proof
-        heights = self.explainer.explore(need, without)
-        return None if heights is None else self.explainer.proofs(need, heights)[need]
+        heights = self.explainer.explore(need, without, self.steps)
+        self.steps -= 1 + heights.ways
+        return self.explainer.proofs(need, heights)[need] if need in heights.height else None
 
     def made(self, fact: Fact) -> Iterator[Proof]:
         """The further derivations of a fact, each over the proofs found for its premises."""

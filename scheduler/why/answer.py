@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from schedulog.scheduler.html.fragment import Text, fragment
 from schedulog.scheduler.why.proof import Proof
 from schedulog.scheduler.why.refusals import Storing
 
@@ -19,6 +20,9 @@ class Answer(ABC):
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return fragment("", Text(str(self)))
 
     @abstractmethod
     def lines(self) -> Iterator[str]:

@@ -55,6 +55,8 @@ class Heights:
 
     height: dict[Fact, int] = field(default_factory=dict)
     by: dict[Fact, Way] = field(default_factory=dict)
+    ways: int = 0
+    """How many derivations were looked at."""
 
 
 class Explainer:
@@ -87,7 +89,7 @@ class Explainer:
         """Return a proof of least height. Raises UsageError SL711, SL712 and SL714, see `Model.why`."""
         goal = self.goal(relation, row)
         heights = self.explore(goal)
-        assert heights is not None, f"{goal} is in the model and has no proof"
+        assert goal in heights.height, f"{goal} is in the model and has no proof"
         return self.proofs(goal, heights)[goal]
 
     def goal(self, relation: str, row: Row) -> Fact:
@@ -107,10 +109,11 @@ class Explainer:
     def is_fact(self, goal: Fact) -> bool:
         return goal[0] not in self.derived or goal in self.stated or goal[1] in self.given.get(goal[0], ())
 
-    def explore(self, goal: Fact, without: Fact | None = None) -> Heights | None:
+    def explore(self, goal: Fact, without: Fact | None = None, most: int | None = None) -> Heights:
         """Collect ways level by level until the goal's height is known to be the least.
 
-        `without` is a fact that must not be used; None if the goal does not follow so.
+        `without` is a fact that must not be used, `most` the number of ways after which the search ends. The goal has no
+        height if it does not follow so, or was not found to.
         """
         if self.is_fact(goal):
             return Heights({goal: 0})
@@ -119,6 +122,8 @@ class Explainer:
         while True:
             following: list[Fact] = []
             for atom in layer:
+                if most is not None and len(ways) > most:
+                    return self.measure(ways, seen)
                 for way in self.ways(atom, without):
                     ways.append(way)
                     fresh = [need for need in way.needs if need not in seen]
@@ -129,12 +134,9 @@ class Explainer:
                 measured = len(ways)
                 heights = self.measure(ways, seen)
                 # A proof of this height stays within the levels explored, so no lower one was missed.
-                if goal in heights.height and (
-                    heights.height[goal] <= depth or not layer or len(ways) > _ENOUGH
-                ):
+                done = goal in heights.height and (heights.height[goal] <= depth or len(ways) > _ENOUGH)
+                if done or not layer:
                     return heights
-                if not layer:
-                    return None
 
     def ways(self, atom: Fact, without: Fact | None) -> list[Way]:
         """Return the ways to derive an atom that do not use `without`; one is enough when it needs no derived atom."""
@@ -163,7 +165,7 @@ class Explainer:
 
     def measure(self, ways: list[Way], atoms: AbstractSet[Fact]) -> Heights:
         """Give every atom that follows its least height."""
-        found = Heights({atom: 0 for atom in sorted(atoms) if self.is_fact(atom)})
+        found = Heights({atom: 0 for atom in sorted(atoms) if self.is_fact(atom)}, ways=len(ways))
         missing = [len(way.needs) for way in ways]
         users: dict[Fact, list[int]] = {}
         for i, way in enumerate(ways):

@@ -150,10 +150,8 @@ class _Ways:
         """
         best = self.ends[:1]
         region = self.placement.above(best if best and best[0] in self.starts else self.ends)
-        found: dict[int, list[int]] = {}
+        found: dict[int, dict[int, None]] = {}
         for start in self.starts:
             for n, user in first_cuts(self.placement, start, region):
-                users = found.setdefault(n, [])
-                if user not in users:
-                    users.append(user)
-        return dict(sorted(found.items()))
+                found.setdefault(n, {})[user] = None
+        return {n: list(users) for n, users in sorted(found.items())}
