@@ -64,9 +64,15 @@ class Program:
             self.known.append((build.alu(Op.ADD, a, moved), total))
 
     def moved(self, n: Node, value: Array, movement: int) -> tuple[Node, Array]:
-        if movement % 3 == 1:
+        if movement % 4 == 3 and value.size > 1:
+            begin = movement // 4 % (value.size - 1)
+            window = np.zeros_like(value)
+            window[begin : begin + 2] = value[begin : begin + 2]
+            part = build.shrink(n, [(begin, begin + 2)])
+            return build.pad(part, [(begin, value.size - begin - 2)]), window
+        if movement % 4 == 1:
             return build.flip(n, [True]), value[::-1].copy()
-        if movement % 3 == 2 and value.size > 1:
+        if movement % 4 == 2 and value.size > 1:
             rolled = build.pad(build.shrink(n, [(1, value.size)]), [(0, 1)])
             return rolled, np.append(value[1:], np.float32(0))
         return n, value
