@@ -180,7 +180,7 @@ class _Clause:
         if not known:
             return ""
         one, two = self.random.choice(known), self.random.choice(known)
-        tests = (f"@masked({one}) = 1", f"@overlap({one}, {two}) = 1", f"@shows_more({one}, {two}) = 1")
+        tests = (f"@masked({one}) = 1", f"@overlap({one}, 4, {two}, 4) = 1", f"@shows_more({one}, {two}) = 1")
         if self.random.random() < 0.5:
             return self.random.choice(tests)
         sized = f"{self.fresh('int')} = @view_size({one})"

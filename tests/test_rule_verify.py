@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from schedulog.__main__ import main
+from schedulog.errors import ScheduleError
+from schedulog.facts.notation import read_notation
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.rungs import keep, rungs
+from schedulog.scheduler.schedule import Scheduler
 from schedulog.trials.draw import draw_recipe
 from schedulog.trials.ladder import Effort, Findings, try_rules
 from schedulog.trials.minimal import minimal
@@ -125,9 +128,17 @@ def test_a_missing_guard_of_core_is_found_on_a_small_graph(
     rule: str, packs: tuple[str, ...], code: str
 ) -> None:
     bad = tried(rule, packs=packs, graphs=150).counterexample
-    assert bad is not None and bad.fault.key in {("error", code), ("wrong", "")}
+    assert bad is not None and bad.fault.key == ("error", code)
     assert len(bad.sample.recipe.steps) <= 5
     assert Trials(load_program(["classic"]), ["numpy"]).fault(bad.sample) is None
+
+
+def test_a_window_read_after_its_memory_is_overwritten_is_refused_without_rules_too() -> None:
+    text = "x=load f32[1]; y=load f32[1]; w=buffer_view x f32[1]; b=add w 3; a=assign x y; out a, b"
+    scheduler = Scheduler(load_program(["classic"], disable=["core/version-order"]))
+    with pytest.raises(ScheduleError, match=r"after k1_assign: .* has overwritten it") as caught:
+        scheduler.schedule(scheduler.decide(read_notation(text)))
+    assert caught.value.code == "SL323"
 
 
 def test_wrong_numbers_are_found_where_no_check_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,12 +32,22 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True)
+class _Window:
+    """The memory under a window, the content it is opened on, and the bytes of it that it shows at most."""
+
+    buffer: Buffer
+    content: Node
+    area: Area
+
+
+@dataclass(frozen=True, slots=True)
 class _Memory:
-    """The overwrites of each buffer in running order, and what the copies made aside hold."""
+    """The overwrites of each buffer in running order, what the copies made aside hold, and what windows show."""
 
     schedule: Schedule
     writes: Mapping[Buffer, Sequence[Kernel]]
     copies: Mapping[Buffer, Node]
+    windows: dict[Buffer, _Window] = field(default_factory=dict)
     looks: Looks = field(default_factory=Looks)
 
     def area(self, view: ViewStack, n: Node) -> Area:
@@ -66,8 +76,10 @@ def check_contents(schedule: Schedule, walks: Sequence[Walk]) -> Iterator[Violat
     memory = _Memory(schedule, writes, copies)
     uses: dict[Buffer, list[_Use]] = {buffer: [] for buffer in writes}
     for kernel, found in zip(schedule.kernels, walks, strict=True):
-        if any(buffer in writes or buffer in copies for buffer in kernel.buffers):
+        if any(b in writes or b in copies or b in memory.windows for b in kernel.buffers):
             yield from _read(kernel, found, memory, uses)
+        if kernel.kind == "view":
+            _open_window(kernel, memory)
     for buffer, written in writes.items():
         yield from _met(written, uses[buffer], memory)
 
@@ -86,8 +98,21 @@ def _read(
         elif buffer in memory.writes:
             view = read.view.then(user.arg) if user.op is Op.VIEW and user is not content else read.view
             uses[buffer].append(_Use(kernel, content, buffer, memory.area(view, content)))
+        elif buffer in memory.windows and memory.windows[buffer].buffer in memory.writes:
+            under = memory.windows[buffer]
+            uses[under.buffer].append(_Use(kernel, under.content, under.buffer, under.area))
     if kernel.kind == "assign" and any(read.argument == 0 for read in kernel.reads.values()):
         yield from _own(kernel, memory)
+
+
+def _open_window(kernel: Kernel, memory: _Memory) -> None:
+    """A window is no copy: who reads it reads the memory under it, as it is then."""
+    source = kernel.output.src[0]
+    read = kernel.reads[source.base]
+    buffer = kernel.buffers[read.argument]
+    outer = memory.windows.get(buffer)
+    shown = memory.area(read.view.then(source.view), source)
+    memory.windows[kernel.buffers[0]] = outer or _Window(buffer, source.base, shown)
 
 
 def _met(written: Sequence[Kernel], uses: Sequence[_Use], memory: _Memory) -> Iterator[Violation]:
