@@ -32,36 +32,39 @@ from schedulog.verify import computing_devices
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*")
 
 
+What = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[RULE|PACK|FILE]...", help="What to try; all rules if left out."),
+]
+RuleSet = Annotated[
+    list[str] | None, typer.Option("--rules", help="The rule set it is part of: packs, files or folders.")
+]
+Exhaustive = Annotated[
+    int,
+    typer.Option(
+        metavar="K", min=0, max=6, help=f"All graphs of up to K operations; rung 3 asks for {SMALL}."
+    ),
+]
+Devices = Annotated[list[str] | None, typer.Option("--device", help="A device; repeatable. All if left out.")]
+Disable = Annotated[
+    list[str] | None, typer.Option("--disable", metavar="RULE", help="Leave a rule out, to see it missed.")
+]
+SaveTest = Annotated[
+    str | None,
+    typer.Option("--save-counterexample", metavar="FILE", help="Add the counterexample to a file of tests."),
+]
+
+
 def verify_command(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RULE|PACK|FILE]...", help="What to try; all rules if left out."),
-    ] = None,
-    rules: Annotated[
-        list[str] | None, typer.Option("--rules", help="The rule set it is part of: packs, files or folders.")
-    ] = None,
+    what: What = None,
+    rules: RuleSet = None,
     graphs: Annotated[int, typer.Option(min=0, help="Random graphs to run.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Which random graphs.")] = 0,
-    exhaustive: Annotated[
-        int,
-        typer.Option(
-            metavar="K", min=0, max=6, help=f"All graphs of up to K operations; rung 3 asks for {SMALL}."
-        ),
-    ] = 0,
+    exhaustive: Exhaustive = 0,
     seconds: Annotated[float, typer.Option(min=0.0, help="After so long nothing new is begun.")] = 300.0,
-    device: Annotated[
-        list[str] | None, typer.Option("--device", help="A device; repeatable. All if left out.")
-    ] = None,
-    disable: Annotated[
-        list[str] | None,
-        typer.Option("--disable", metavar="RULE", help="Leave a rule out, to see it missed."),
-    ] = None,
-    save: Annotated[
-        str | None,
-        typer.Option(
-            "--save-counterexample", metavar="FILE", help="Add the counterexample to a file of tests."
-        ),
-    ] = None,
+    device: Devices = None,
+    disable: Disable = None,
+    save: SaveTest = None,
     record: Annotated[
         bool, typer.Option("--record", help="Write the rungs beside the rules (verified.json).")
     ] = False,
