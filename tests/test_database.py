@@ -219,6 +219,15 @@ def test_the_nearest_table_is_named(run: Run) -> None:
     assert "did you mean kernel" in caught.value.help
 
 
+def test_the_columns_of_the_tables_that_are_asked_are_named(run: Run) -> None:
+    with pytest.raises(DatabaseError, match="cannot be answered") as caught:
+        run.sql("select value from rule")  # `value` is a column of other tables
+    assert caught.value.help.startswith("columns of rule: run_id, rule_id, ")
+    with pytest.raises(DatabaseError, match="cannot be answered") as caught:
+        run.sql("select byte_read from kernel")
+    assert caught.value.help == "did you mean bytes_read, bytes_written?"
+
+
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     assert code_of(path) == "SL601"

@@ -113,17 +113,29 @@ def _refused(connection: sqlite3.Connection, query: str, error: Exception) -> Da
 def _hint(connection: sqlite3.Connection, query: str, reason: str) -> str:
     """The names that come nearest to the one SQLite does not know."""
     missing = re.search(r"no such (table|column): (\S+)", reason)
-    if missing and missing[1] == "table":
-        known = table_names(connection)
-    elif missing:
-        known = _column_names(connection)
-    else:
-        known = list(named_queries()) if re.fullmatch(r"\s*[\w-]+\s*", query) else []
-    name = (missing[2] if missing else query.strip()).rpartition(".")[2]
-    near = get_close_matches(name, known, 3)
-    if near:
-        return f"did you mean {', '.join(near)}?"
-    return "tables: " + ", ".join(_plain(known)) if missing and missing[1] == "table" else ""
+    if missing is None:
+        named = list(named_queries()) if re.fullmatch(r"\s*[\w-]+\s*", query) else []
+        return _did_you_mean(query.strip(), named)
+    name = missing[2].rpartition(".")[2]
+    if missing[1] == "column":
+        return _column_hint(connection, query, name)
+    known = table_names(connection)
+    return _did_you_mean(name, known) or "tables: " + ", ".join(_plain(known))
+
+
+def _column_hint(connection: sqlite3.Connection, query: str, name: str) -> str:
+    """A near column of the tables that are asked, or else all of theirs."""
+    words = set(re.findall(r"\w+", query))
+    columns = {table: _columns(connection, table) for table in table_names(connection) if table in words}
+    near = _did_you_mean(name, [column for of_table in columns.values() for column in of_table])
+    return near or "; ".join(
+        f"columns of {table}: {', '.join(of_table)}" for table, of_table in columns.items()
+    )
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, sorted(set(known)), 3)
+    return f"did you mean {', '.join(near)}?" if near else ""
 
 
 def table_names(connection: sqlite3.Connection) -> list[str]:
@@ -136,8 +148,5 @@ def _plain(names: Sequence[str]) -> list[str]:
     return [name for name in names if not name.startswith("rel_")]
 
 
-def _column_names(connection: sqlite3.Connection) -> list[str]:
-    found: set[str] = set()
-    for table in table_names(connection):
-        found.update(row[1] for row in connection.execute(f'pragma table_info("{table}")'))
-    return sorted(found)
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [row[1] for row in connection.execute(f'pragma table_info("{table}")')]
