@@ -21,6 +21,8 @@ from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.json_format import write_graph
 from schedulog.facts.ops import Op
 from schedulog.run import Run, schedule
+from schedulog.scheduler.language.load import link
+from schedulog.scheduler.language.syntax import parse_text
 from schedulog.scheduler.record import database
 from schedulog.scheduler.record.database import VERSION, open_database, saved_decisions, schema
 from schedulog.scheduler.record.queries import ask, named_queries, table_names
@@ -132,7 +134,15 @@ def test_named_queries_run(name: str, run: Run) -> None:
     query = named_queries()[name]
     found = ask(run.database, name, dict.fromkeys(query.parameters, 1))
     assert found.columns and query.title.endswith(".")
-    empty = {"recomputed", "reduce-chains", "slowest", "dear-rules", "compare", "engines-disagree", "simplified"}
+    empty = {
+        "recomputed",
+        "reduce-chains",
+        "slowest",
+        "dear-rules",
+        "compare",
+        "engines-disagree",
+        "simplified",
+    }
     assert bool(found.rows) == (name not in empty)
 
 
@@ -249,6 +259,31 @@ def test_a_database_of_another_version(saved: Path) -> None:
     connection.execute(f"pragma user_version = {VERSION + 1}")
     connection.close()
     assert code_of(saved) == "SL603"
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        (".input meets", "nothing supplies the input relation `meets`"),
+        (".open meets", "no relation is called may_meet"),
+    ],
+)
+def test_a_run_whose_rules_know_other_facts(saved: Path, declared: str, reason: str) -> None:
+    connection = sqlite3.connect(saved)
+    text = connection.execute("select rules_text from run").fetchone()[0]
+    text = text.replace(".input may_meet", declared).replace("may_meet", "meets")
+    sha = link([parse_text(text, "rules", "core")]).sha
+    connection.execute("update run set rules_text = ?, rules_sha = ?", (text, sha))
+    connection.commit()
+    with pytest.raises(DatabaseError) as caught:
+        saved_decisions(connection)
+    connection.close()
+    assert str(caught.value) == (
+        "error[SL603] run 1 is from a schedulog that tells its rules other facts\n"
+        "  at rules\n"
+        f"  why: {reason}\n"
+        "  help: save the run again, or use the schedulog that wrote it"
+    )
 
 
 def test_a_damaged_database(saved: Path) -> None:

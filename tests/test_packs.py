@@ -330,6 +330,19 @@ def test_what_an_entry_point_may_be_wrong_about(make: Make, site: Path) -> None:
     assert errors_of("rigth")[0] == "SL108 packs: unknown rule pack `rigth`"
 
 
+def test_a_folder_that_lies_there_is_named_as_it_has_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "classics").mkdir()
+    with pytest.raises(RuleError, match="unknown rule pack `classics`") as caught:
+        load_program(["classics"])
+    assert caught.value.help == "did you mean `classic`?"
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuleError, match="unknown rule pack `classics`") as caught:
+        load_program(["classics"])
+    assert caught.value.help == "write ./classics for what lies there"
+
+
 # Around packs
 
 

@@ -6,6 +6,7 @@ folder `pack.toml` lies. Nothing of it is imported before somebody names the pac
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
@@ -111,7 +112,8 @@ def _several(name: str, offers: list[EntryPoint], built_in: Pack | None) -> Rule
 
 def _unknown(name: str) -> RuleError:
     known = known_packs()
-    help = nearest(name, known)
+    # A folder that lies there is meant, whatever pack has a similar name; "" would be the folder we are in.
+    help = f"write ./{name} for what lies there" if name and os.path.exists(name) else nearest(name, known)
     if not help and "(" in name:
         help = "rule text is taken for rules if it has a line break or `:-`"
     help = help or f"packs: {', '.join(known)}; a file or folder is written with its path: ./{name}"

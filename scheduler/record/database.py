@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from schedulog.errors import DatabaseError, Place
+from schedulog.errors import DatabaseError, Place, SchedulogError
 from schedulog.facts.json_format import read_graph, write_graph
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.pack_functions import recorded
@@ -30,6 +30,8 @@ from schedulog.scheduler.schedule import Decisions, Scheduler
 VERSION: Final = 3
 APPLICATION: Final = 1397518183
 """The application id in the file's header: "SLog" in ASCII."""
+_OTHER_FACTS: Final = ("SL315", "SL701", "SL702")
+"""What rules that once decided about this graph end with only if inputs or functions were added or taken away since."""
 PATIENCE: Final = 60.0
 """Seconds to wait for a process that is just bringing a run to the file."""
 
@@ -107,8 +109,8 @@ def version_problem(connection: sqlite3.Connection, target: Path) -> DatabaseErr
 def saved_decisions(connection: sqlite3.Connection, run: int | None = None) -> Decisions:
     """The decisions of a saved run (the newest unless `run` is given), derived again from its graph and rules.
 
-    Raises DatabaseError: SL602 the file is damaged, SL606 there is no such run; RuleError SL121 and GraphError for a
-    changed file.
+    Raises DatabaseError: SL602 the file is damaged, SL603 the facts that rules are given have changed since, SL606 there is
+    no such run; RuleError SL121 and GraphError for a changed file.
     """
     try:
         return _derived_again(connection, run)
@@ -137,7 +139,14 @@ def _derived_again(connection: sqlite3.Connection, run: int | None) -> Decisions
         "select function, arguments, result from function_value where run_id = ?", (number,)
     )
     scheduler = Scheduler(program, functions=recorded(program, values))
-    return scheduler.decide(read_graph(graph, f"graph of run {number}"), dict(options.fetchall()))
+    try:
+        return scheduler.decide(read_graph(graph, f"graph of run {number}"), dict(options.fetchall()))
+    except SchedulogError as error:
+        if error.code not in _OTHER_FACTS:
+            raise
+        raise DatabaseError("SL603", f"run {number} is from a schedulog that tells its rules other facts", where="rules",
+                            reason=error.message,
+                            help="save the run again, or use the schedulog that wrote it") from error  # fmt: skip
 
 
 def _places(connection: sqlite3.Connection, run: int) -> Mapping[str, Place]:
