@@ -159,3 +159,15 @@ def test_the_limit_of_rows_grows_with_what_is_given() -> None:
     assert compiled.evaluate({"n": MANY[:3]}).count("pair") == 9
     with pytest.raises(ScheduleError, match="pair: not finished at 60 rows"):
         compiled.evaluate({"n": MANY[:20]})
+
+
+def test_open_atoms_are_named_though_each_waits_in_very_many_ways() -> None:
+    text = (
+        ".decl n(a: int)\n.input n\n.decl p(a: int, b: int)\n.decl q(a: int, b: int)\n"
+        "q(A, B) :- n(A), n(B), p(A, _).\nq(A, B) :- n(A), n(B).\n"
+        "p(A, B) :- n(A), n(B), q(_, _), not p(_, B).\np(A, B) :- n(A), q(_, B), p(_, _).\n"
+    )
+    with pytest.raises(ScheduleError) as caught:
+        compile_program(program(text)).evaluate({"n": [(i,) for i in range(12)]})
+    assert caught.value.code == "SL120"
+    assert "p(0, 0) needs not p(0, 0)" in caught.value.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
 from schedulog.errors import ScheduleError
 from schedulog.scheduler.engines.engine import Engine, Row, Setting
@@ -21,6 +22,9 @@ _SHOWN = 10
 
 _EXPLORED = 20_000
 _STARTS = 200
+_STEPS = 400_000
+_STEPS_OF_ONE = 4_000
+"""Premises that are looked at in all, and for one atom: rules that join unrelated rows have too many to look at each."""
 
 
 def undefined_error(
@@ -37,10 +41,16 @@ def undefined_error(
     return ScheduleError(
         "SL120",
         f"{len(atoms)} {are} neither true nor false: {names}{rest}",
-        where=cycle[0].rule.place,
-        reason="the shortest cycle through `not`: " + _cycle_text(cycle, decode),
+        where=cycle[0].rule.place if cycle else _first_rule(component).place,
+        reason="the shortest cycle through `not`: " + _cycle_text(cycle, decode)
+        if cycle
+        else "each waits for others of them, in too many ways to name the shortest cycle through `not`",
         help="let one of these decisions depend only on earlier ones, for example by comparing positions",
     )
+
+
+def _first_rule(component: Component) -> Rule:
+    return next(rule for sub in component.subs for rule in sub.rules)
 
 
 def _cycle_text(cycle: list[_Link], decode: Decode) -> str:
@@ -79,6 +89,7 @@ class _Search:
         )
         self.open_rows = Rows(lambda name: sorted(self.undefined.get(name, ())))
         self.links: dict[Atom, list[_Link]] = {}
+        self.steps = 0
 
     def shortest_cycle(self, atoms: list[Atom]) -> list[_Link]:
         """Return the links of a shortest cycle with a negation, among the atoms explored."""
@@ -124,12 +135,27 @@ class _Search:
         found = self.links.get(atom)
         if found is None:
             seen: dict[tuple[Atom, bool], _Link] = {}
-            for rule in self.matcher.rules(atom[0]):
-                for values in self.matcher.ways(rule, atom[1]):
-                    for target, negated in self.premises(rule, values):
-                        seen.setdefault((target, negated), _Link(atom, target, negated, rule))
+            left = min(_STEPS_OF_ONE, _STEPS - self.steps)
+            for rule, target, negated in islice(self.needs(atom), left):
+                self.steps += 1
+                seen.setdefault((target, negated), _Link(atom, target, negated, rule))
             found = self.links[atom] = list(seen.values())
         return found
+
+    def needs(self, atom: Atom) -> Iterator[tuple[Rule, Atom, bool]]:
+        """Each premise in each way of deriving an atom, with its rule; the rules take turns."""
+        waiting = deque(self.of_rule(rule, atom) for rule in self.matcher.rules(atom[0]))
+        while waiting:
+            premises = waiting.popleft()
+            following = next(premises, None)
+            if following is not None:
+                yield following
+                waiting.append(premises)
+
+    def of_rule(self, rule: Rule, atom: Atom) -> Iterator[tuple[Rule, Atom, bool]]:
+        for values in self.matcher.ways(rule, atom[1]):
+            for target, negated in self.premises(rule, values):
+                yield rule, target, negated
 
     def premises(self, rule: Rule, values: Mapping[str, int]) -> Iterator[tuple[Atom, bool]]:
         for item in rule.body:
