@@ -14,7 +14,7 @@ def check_switches(program: Program, options: Mapping[str, int]) -> None:
 
     Raises UsageError: SL730 no integer, SL731 outside the range.
     """
-    least = least_values(program)
+    least = least_values(program) if options else {}
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, int):
             raise UsageError("SL730", f"the switch {name!r} cannot be {value!r}", where="options",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from schedulog.errors import ScheduleError
+from schedulog.scheduler.engines.budget import Budget
 from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.engines.sqlite import compile_program
 from schedulog.scheduler.engines.sqlite_database import SqliteDatabase
@@ -171,3 +173,27 @@ def test_open_atoms_are_named_though_each_waits_in_very_many_ways() -> None:
         compile_program(program(text)).evaluate({"n": [(i,) for i in range(12)]})
     assert caught.value.code == "SL120"
     assert "p(0, 0) needs not p(0, 0)" in caught.value.reason
+
+
+def test_time_counts_from_the_first_look_and_wholly_when_a_component_comes_again() -> None:
+    budget = Budget(Limits(compute=0.02))
+    budget.begin(0)
+    for again in (False, True):
+        budget.enter(1)
+        burn(0.03)
+        assert budget.late() is again
+        budget.leave()
+    budget.begin(0)
+    budget.enter(1)
+    budget.late()
+    burn(0.03)
+    assert budget.late()
+    budget.leave()
+    budget.enter(1)
+    assert budget.late()
+
+
+def burn(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass

@@ -88,8 +88,10 @@ def _realizing(program: Program) -> dict[str, list[Rule]]:
     """The rules of kind `realize` for relations of one node, by relation."""
     found: dict[str, list[Rule]] = {}
     for rule in program.rules:
+        if _kind(program, rule) != "realize":
+            continue
         relation = program.relations[rule.head.relation]
-        if relation.arity == 1 and relation.columns[0].type == "node" and _kind(program, rule) == "realize":
+        if relation.arity == 1 and relation.columns[0].type == "node":
             found.setdefault(relation.name, []).append(rule)
     return found
 
