@@ -5,7 +5,7 @@ A page has fenced blocks. A block with a file name (` ```prolog mine.dl `) is a 
     prolog     rules by themselves, without core
     graph      a graph in the short notation
     python     a program that ends with an error
-    console    `$ schedulog ...` commands, in a folder with the example's files
+    console    `$ schedulog ...` commands, in a folder with the example's files; in a tutorial any commands
 
 What a block gives stands in the `text` block behind it; for `console`, below each command.
 """
@@ -16,6 +16,8 @@ import contextlib
 import io
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -36,16 +38,33 @@ _BLOCK: Final = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```\n", re.MULTILINE | 
 
 def refreshed(page: str) -> str:
     """The page with what its examples give now."""
+    return _refreshed(page, _output)
+
+
+def tutorial(page: str) -> str:
+    """The same for a page whose commands are those of a shell, one process each, as a reader types them.
+
+    Times differ from run to run: where nothing else does, the old text stays.
+    """
+    made = _refreshed(page, _in_a_shell)
+    return page if _without_times(made) == _without_times(page) else made
+
+
+def _without_times(page: str) -> str:
+    return re.sub(r" +[0-9.]+ (?:us|ms|s)\b", " TIME", page)
+
+
+def _refreshed(page: str, run: Callable[[str], str]) -> str:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            return _refreshed(page)
+            return _rewritten(page, run)
         finally:
             os.chdir(before)
 
 
-def _refreshed(page: str) -> str:
+def _rewritten(page: str, run: Callable[[str], str]) -> str:
     parts: list[str] = []
     end, given = 0, ""
     for block in _BLOCK.finditer(page):
@@ -55,9 +74,10 @@ def _refreshed(page: str) -> str:
         if given and kind != "text":
             raise ValueError(f"a block gives what no `text` block shows: {given}")
         if name:
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_text(text, encoding="utf-8")
         elif kind == "console":
-            text = _console(text)
+            text = "".join(f"$ {command}\n{run(command)}" for command in _commands(text))
         elif kind in _RUNNERS:
             given = _RUNNERS[kind](text)
         elif kind == "text" and given:
@@ -93,11 +113,6 @@ def _program(text: str) -> str:
     return ""
 
 
-def _console(text: str) -> str:
-    """Every command with what it prints."""
-    return "".join(f"$ {command}\n{_output(command)}" for command in _commands(text))
-
-
 def _commands(text: str) -> Iterator[str]:
     return (line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ "))
 
@@ -109,6 +124,21 @@ def _output(command: str) -> str:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         main([argument.strip("'") for argument in arguments])
     return out.getvalue()
+
+
+def _in_a_shell(command: str) -> str:
+    """What a command prints, in the environment of this Python. Its exit status is part of the page only if it is shown."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "110", "PYTHONUNBUFFERED": "1"}
+    made = subprocess.run(
+        ["bash", "-c", command],
+        check=False,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return made.stdout
 
 
 _RUNNERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
