@@ -136,8 +136,13 @@ def test_a_command_judges_a_file_of_the_rules(
     files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     graph, rules = files(STORES)
+    graph = str(Path(graph).rename(tmp_path / "a graph; touch {rules} $(touch here).json"))
     judge = tmp_path / "judge.py"
-    judge.write_text("import sys, pathlib\nsys.exit('\"NEG\"' in pathlib.Path(sys.argv[1]).read_text())\n")
+    judge.write_text(
+        "import sys, pathlib\n"
+        "rules, graph = map(pathlib.Path, sys.argv[1:])\n"
+        "sys.exit(graph.is_file() and '\"NEG\"' in rules.read_text())\n"
+    )
     command = f"{sys.executable} {judge} {{rules}} {{graph}}"
     assert main(["bisect", graph, "--rules", rules, "--check", command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

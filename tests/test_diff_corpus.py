@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,12 @@ import pytest
 
 from schedulog.__main__ import main
 from schedulog.cli import diff_work
+from schedulog.cli.diff_work import Question
+from schedulog.cli.source import Bindings
 from schedulog.facts.json_format import write_graph
 from schedulog.facts.notation import read_notation
+from schedulog.scheduler.language.load import load_program
+from schedulog.scheduler.language.program import FunctionCode
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "tests" / "data" / "recorded.jsonl.gz"
@@ -188,3 +193,13 @@ def test_a_bug_that_one_graph_meets_is_a_line(
     status, out, _ = command("--corpus", "calls.jsonl", *EDIT, "--jobs", "1")
     assert status == 1
     assert out.splitlines()[-1] == "calls.jsonl#1: error[SL900] IndexError: calls.jsonl#1"
+
+
+def test_other_functions_of_a_pack_make_another_question() -> None:
+    program = load_program(())
+
+    def sha(text: str) -> str:
+        code = (FunctionCode("mine", "mine/functions.py", text),)
+        return Question(program, replace(program, code=code), {}, {}, Bindings({}, {}, {})).known().sha
+
+    assert sha("def f(a): return 1") == sha("def f(a): return 1") != sha("def f(a): return 2")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +39,8 @@ from schedulog.verify import computing_devices
 
 _CANNOT_TELL: Final = 125
 """Exit status of a command that cannot judge: counts as not broken."""
+_PLACE: Final = re.compile(r"\{(rules|graph)\}")
+"""Where a command is given a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +138,17 @@ def _by_command(command: str, question: _Question, folder: Path) -> Callable[[Pr
     def judge(program: Program) -> str:
         path.write_text(_policy_text(program, core), encoding="utf-8")
         told = {"rules": str(path), "graph": question.path}
-        line = command.replace("{rules}", told["rules"]).replace("{graph}", told["graph"])
+        line = _PLACE.sub(lambda place: _quoted(told[place[1]]), command)
         environment = os.environ | {"SCHEDULOG_RULES": told["rules"], "SCHEDULOG_GRAPH": told["graph"]}
         done = subprocess.run(line, shell=True, env=environment, capture_output=True, check=False)
         return "" if done.returncode in (0, _CANNOT_TELL) else "the command fails"
 
     return judge
+
+
+def _quoted(path: str) -> str:
+    """A path as one word of the shell, whatever it is called."""
+    return subprocess.list2cmdline([path]) if os.name == "nt" else shlex.quote(path)
 
 
 def _policy_text(program: Program, core: Sequence[str] | Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from schedulog.scheduler.ablate import Ablation
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.schedule import Scheduler
 from schedulog.scheduler.what_if import Policy, Trial, what_if
+
+_CODE: Final = (".py", ".j2", ".lark", ".sql")
+"""Endings of the files on which an answer depends, besides rules."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,10 @@ class Question:
     sha: str = ""
 
     def known(self) -> Question:
-        """The question with the hash that two are the same by: rules, switches and the code of schedulog enter."""
+        """The question with the hash that two are the same by: rules, functions, switches and the code of schedulog enter."""
         given = self.bindings
-        parts = [self.before.sha, self.after.sha, sorted(self.options.items()), sorted(self.options_after.items()),
+        parts = [self.before.sha, self.after.sha, _functions(self.before), _functions(self.after),
+                 sorted(self.options.items()), sorted(self.options_after.items()),
                  sorted(given.dims.items()), sorted(given.shapes.items()),
                  [(name, _content(value)) for name, value in sorted(given.constants.items())],
                  self.engine, self.ablate, self.devices, self.seed, self.most_work, self.simplify, code_sha()]  # fmt: skip
@@ -71,6 +75,11 @@ class Answer:
     error: Mapping[str, Any] | None = None
 
 
+def _functions(program: Program) -> list[tuple[str, str]]:
+    """The Python code of a program's packs, of which its SHA-256 knows nothing."""
+    return [(code.pack, hashlib.sha256(code.text.encode()).hexdigest()) for code in program.code]
+
+
 def _content(value: Any) -> str:
     array = np.asarray(value)
     return f"{array.dtype}{array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"
@@ -82,7 +91,7 @@ def code_sha() -> str:
     found = hashlib.sha256()
     # Folders are linked in, and a glob does not follow links.
     for folder in sorted(p for p in Path(schedulog.__file__).parent.iterdir() if p.is_dir()):
-        for path in sorted(folder.resolve().rglob("*.py")):
+        for path in sorted(p for p in folder.resolve().rglob("*") if p.suffix in _CODE):
             found.update(path.read_bytes())
     return found.hexdigest()
 

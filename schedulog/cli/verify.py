@@ -42,7 +42,7 @@ RuleSet = Annotated[
 Exhaustive = Annotated[
     int,
     typer.Option(
-        metavar="K", min=0, max=6, help=f"All graphs of up to K operations; rung 3 asks for {SMALL}."
+        metavar="K", min=0, max=5, help=f"All graphs of up to K operations; rung 3 asks for {SMALL}."
     ),
 ]
 Devices = Annotated[list[str] | None, typer.Option("--device", help="A device; repeatable. All if left out.")]
