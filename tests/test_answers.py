@@ -174,6 +174,8 @@ def test_what_keeps_further_facts_out_of_a_relation() -> None:
         ("n0 -> n6", "SL721", "n6 does not read n0"),
         ("n2 -> n1", "SL721", "n1 does not read n2"),
         ("n99 -> n1", "SL713", "there is no node n99"),
+        (f"n{'9' * 5000} -> n1", "SL713", f"there is no node n{'9' * 5000}"),
+        ("n007 -> n1", "SL721", "n1 does not read n7"),
         ("kernel k9", "SL722", "there is no kernel k9"),
         ("one_kernel(x, e)", "SL723", "no kernel computes n0"),
         ("one_kernel(n2, n7)", "SL723", "no kernel computes n7"),

@@ -62,7 +62,7 @@ def find_row(text: str, model: Model, graph: Graph) -> tuple[str, Row]:
 
 def _parsed(text: str) -> tuple[str, list[tuple[str, bool]]]:
     """The relation, and the terms: text, and whether it stood in quotes."""
-    found = _ATOM.fullmatch(text)
+    found = _ATOM.fullmatch(text) if isinstance(text, str) else None
     terms: list[tuple[str, bool]] = []
     inner, position = (found[2] or "", 0) if found else ("", 0)
     while found and position < len(inner) and inner.strip():
@@ -82,10 +82,11 @@ def _parsed(text: str) -> tuple[str, list[tuple[str, bool]]]:
 
 def find_nodes(term: str, quoted: bool, graph: Graph, question: str) -> list[int]:
     """The nodes that a term of a question may mean: n12, or a label, in quotes or not. Raises UsageError SL713."""
-    if not quoted and re.fullmatch(r"n?\d+", term):
-        position = int(term.lstrip("n"))
-        if position < len(graph.nodes):
-            return [position]
+    if not quoted and re.fullmatch(r"n?[0-9]+", term):
+        digits = term.lstrip("n").lstrip("0") or "0"
+        # Python refuses to read thousands of digits.
+        if len(digits) <= len(str(len(graph.nodes))) and int(digits) < len(graph.nodes):
+            return [int(digits)]
         raise UsageError("SL713", f"there is no node {term}", where=question,
                          help=f"nodes: n0 to n{len(graph.nodes) - 1}")  # fmt: skip
     labels = [n.label for n in graph.nodes]
@@ -116,7 +117,7 @@ class _Asker:
         if kind == "int" or (not quoted and re.fullmatch(r"-?\d+", term)):
             return [self.integer(term)]
         if kind == "view" and re.fullmatch(r"v\d+", term):
-            return [int(term[1:])]
+            return [self.integer(term[1:])]
         number = self.model.symbols.find(term)
         if number is None:
             raise self.unknown(f"nothing in this run is called `{term}`", "")
