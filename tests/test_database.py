@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from schedulog.errors import DatabaseError, UsageError
+from schedulog.errors import DatabaseError, RuleError, UsageError
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import float32
@@ -283,6 +283,20 @@ def test_a_run_whose_rules_know_other_facts(saved: Path, declared: str, reason: 
         "  at rules\n"
         f"  why: {reason}\n"
         "  help: save the run again, or use the schedulog that wrote it"
+    )
+
+
+def test_rules_that_were_changed_in_the_file(saved: Path) -> None:
+    connection = sqlite3.connect(saved)
+    connection.execute("update run set rules_text = rules_text || 'realize(N) :- computed(N).'")
+    with pytest.raises(RuleError) as caught:
+        saved_decisions(connection)
+    connection.close()
+    assert str(caught.value) == (
+        "error[SL121] the saved rules are not those of the run\n"
+        "  at rules\n"
+        "  why: their SHA-256 differs\n"
+        "  help: save the run again"
     )
 
 

@@ -7,10 +7,11 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from schedulog.errors import ScheduleError
+from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.engines.budget import Budget
 from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.engines.sqlite import compile_program
@@ -191,6 +192,17 @@ def test_time_counts_from_the_first_look_and_wholly_when_a_component_comes_again
     budget.leave()
     budget.enter(1)
     assert budget.late()
+
+
+def test_an_evaluator_belongs_to_its_thread() -> None:
+    evaluator = compile_program(program(PAIRS)).evaluator()
+    with ThreadPoolExecutor() as pool, pytest.raises(UsageError) as caught:
+        pool.submit(evaluator.evaluate, {"n": MANY[:3]}).result()
+    assert str(caught.value) == (
+        "error[SL707] an evaluator is used outside the thread that made it\n"
+        "  help: give each thread its own: CompiledProgram.evaluate does"
+    )
+    assert evaluator.evaluate({"n": MANY[:3]}).count("pair") == 9
 
 
 def burn(seconds: float) -> None:

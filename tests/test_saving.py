@@ -133,6 +133,21 @@ def test_another_version_is_replaced_but_nothing_is_added_to_it(run: Run, saved:
     assert labels(saved) == ["second"]
 
 
+def test_a_relation_with_other_columns_has_no_place_beside_the_saved_one(saved: Path) -> None:
+    one = "classic", ".decl mine(n: node)\nmine(N) :- computed(N)."
+    two = "classic", ".decl mine(n: node, m: node)\nmine(N, N) :- computed(N)."
+    schedule(example(), rules=one).save(saved, append=True, label="second")
+    before = saved.read_bytes()
+    with pytest.raises(DatabaseError) as caught:
+        schedule(example(), rules=two).save(saved, append=True)
+    assert str(caught.value) == (
+        "error[SL607] the relation mine has other columns in the runs of this file\n"
+        "  why: n there, n, m here\n"
+        "  help: save to a new file"
+    )
+    assert (labels(saved), saved.read_bytes()) == (["first", "second"], before)
+
+
 def test_saving_again_replaces_and_gives_the_room_back(run: Run, saved: Path) -> None:
     size = saved.stat().st_size
     for label in "abcdef":
