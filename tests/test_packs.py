@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import zipfile
@@ -15,7 +16,8 @@ import pytest
 
 from schedulog import Tensor, schedule
 from schedulog.__main__ import main
-from schedulog.errors import Place, RuleError
+from schedulog.cli.new_pack import new_pack
+from schedulog.errors import Place, RuleError, UsageError
 from schedulog.lsp.document import Document
 from schedulog.rules import pack_names
 from schedulog.scheduler.language.load import load_program
@@ -86,6 +88,8 @@ MANIFESTS = [
     ("functions = '../f.py'\n", "SL123 mine/pack.toml:3:1: pack.toml: `../f.py` is no functions"),
     ("[tests]\nall = true\n", "SL123 mine/pack.toml:3:2: pack.toml: unknown field `tests`"),
     ("x = [1,\n", "SL123 mine/pack.toml: pack.toml: it is not TOML"),
+    ("x = " + "[" * 5000, "SL123 mine/pack.toml: pack.toml: it is not TOML"),
+    ("x = " + "9" * 5000, "SL123 mine/pack.toml: pack.toml: it is not TOML"),
     ("requires = ['other']\n", "SL108 mine/pack.toml:3:1: the pack `other` is not loaded"),
     ("requires = ['core>=0.2']\n", "SL124 mine/pack.toml:3:1: the pack `core` does not fit: core>=0.2 is asked for"),
     ("disable = ['clasic/x']\n", "SL119 mine/pack.toml:3:1: no rule has the id `clasic/x`"),
@@ -94,7 +98,7 @@ MANIFESTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("more", "expected"), MANIFESTS, ids=[more.strip() for more, _ in MANIFESTS])
+@pytest.mark.parametrize(("more", "expected"), MANIFESTS, ids=[more.strip()[:40] for more, _ in MANIFESTS])
 def test_a_manifest_with_a_mistake(make: Make, more: str, expected: str) -> None:
     assert errors_of(make(more)) == [expected]
 
@@ -140,6 +144,43 @@ def test_files_that_would_be_passed_over_are_told(make: Make) -> None:
     assert errors_of(Path("../").resolve() / folder.resolve().parent) == [
         f"SL123 {Path.cwd().as_posix()}: a folder with a pack in it"
     ]
+
+
+def test_what_is_hidden_is_left_out_and_a_link_that_leads_nowhere_is_told(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junk = {"rules/._sums.dl": "junk(", ".venv/p/pack.toml": "", ".venv/p/x.dl": "junk("}
+    folder = make(files=junk)
+    assert errors_of(folder) == []
+    Path("loose").mkdir()
+    for place in (folder / "rules", Path("loose")):
+        (place / ".#x.dl").symlink_to("user@host.1")
+        os.mkfifo(place / "pipe.dl")
+    (Path("loose") / "mine.dl").write_text(RULES.format(name="loose"), encoding="utf-8")
+    assert errors_of(Path("loose")) == errors_of(folder) == []
+    assert run(capsys, "fmt", "--check", "mine", "loose") == (0, "0 files would change, 2 as they should be\n")
+    for place in (folder / "rules", Path("loose")):
+        (place / "gone.dl").symlink_to("nowhere.dl")
+        assert errors_of(place.parent if place.name == "rules" else place) == [
+            f"SL107 {place.as_posix()}/gone.dl: a rule file cannot be read"
+        ]
+
+
+def test_graphs_and_tests_that_cannot_be_read(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    test = 'test "it"   graph: file {}\n  kernels == 1.\n'
+    folder = make(files={"tests/x_test.dl": test.format("../g.txt"), "graphs/g.json": '{"a":'})
+    status, text = run(capsys, "check", "./mine")
+    assert status == 1 and text.startswith("error[SL160] ../g.txt is no graph file\n  at mine/tests/x_test.dl:1:25\n")
+    (folder / "tests/x_test.dl").write_text(test.format("g.json"), encoding="utf-8")
+    status, text = run(capsys, "check", "./mine")
+    assert status == 1 and "error[SL230] not JSON: Expecting value\n  at mine/graphs/g.json:1:6\n" in text
+    (folder / "graphs/g.json").write_bytes(b'{"\xff')
+    status, text = run(capsys, "check", "./mine")
+    assert status == 1 and text.startswith("error[SL160] g.json cannot be read: byte 2 is not UTF-8\n")
+    Path("loose.dl").write_text(RULES.format(name="loose"), encoding="utf-8")
+    Path("loose_test.dl").write_bytes(b"\xff")
+    status, text = run(capsys, "check", "./loose.dl")
+    assert status == 1 and text.startswith("error[SL107] a rule file is not UTF-8 text\n  at loose_test.dl\n")
 
 
 def test_names_are_never_shadowed(make: Make) -> None:
@@ -357,6 +398,20 @@ def test_listing_by_pack(make: Make, capsys: pytest.CaptureFixture[str]) -> None
     assert run(capsys, "rules", "./mine", "--pack", "mien") == (
         1, "error[SL716] no rule here is of the pack `mien`\n  help: did you mean `mine`?\n",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("raised", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_pack_that_cannot_be_finished_leaves_nothing(
+    raised: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename(*_: object) -> None:
+        raise raised
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises((UsageError, KeyboardInterrupt)):
+        new_pack("my-pack", None)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_new_pack_has_one_test_that_fails(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

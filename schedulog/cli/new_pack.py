@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -59,7 +61,7 @@ def new_pack(name: str, output: str | None) -> None:
     folder = Path(output) if output else Path(name.replace("-", "_"))
     if folder.exists():
         raise UsageError("SL709", f"{folder} exists already", help="give another name, or -o FOLDER")
-    beside = folder.with_name(f".{folder.name}.new")
+    beside = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.part")
     try:
         for file, text in _FILES.items():
             path = beside / file.format(relation=name.replace("-", "_"))
@@ -74,6 +76,8 @@ def new_pack(name: str, output: str | None) -> None:
         raise UsageError(
             "SL709", f"cannot write {folder}", reason=reason, help="give another place: -o FOLDER"
         ) from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
     shown = folder.as_posix() if "/" in folder.as_posix() else f"./{folder}"
     typer.echo(f"{shown}: one of its tests fails until the rules say what you want\n"
                f"  schedulog test {shown}\n  schedulog run MODEL.onnx --random 0 --rules classic --rules {shown}")  # fmt: skip
