@@ -8,7 +8,6 @@ in the rule file would outlive a change of the rule, and of the rules it relies 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources.abc import Traversable
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from schedulog.errors import DatabaseError
 from schedulog.facts.new_file import new_file
-from schedulog.scheduler.language.meaning import program_sha
+from schedulog.scheduler.language.meaning import functions_sha, program_sha
 from schedulog.scheduler.language.pack import pack_around
 from schedulog.scheduler.language.pack_finder import find_pack
 from schedulog.scheduler.language.program import Program
@@ -56,11 +55,12 @@ def rungs(program: Program) -> dict[str, int]:
 
 
 def sha_of(program: Program, packs: Collection[str]) -> str:
-    """The SHA-256 of what the rules of some of a program's packs mean."""
+    """The SHA-256 of what the rules of some of a program's packs mean, with that of their functions where there are any."""
     rules = [rule for rule in program.rules if program.infos[rule.id].pack in packs]
     heads = {rule.head.relation for rule in rules}
     relations = [relation for name, relation in program.relations.items() if name in heads]
-    return program_sha(relations, (), rules, program.infos)
+    said = program_sha(relations, (), rules, program.infos)
+    return said + functions_sha(code for code in program.code if code.pack in packs)
 
 
 def keep(program: Program, found: Mapping[str, int], how: Mapping[str, Any]) -> list[Path]:
@@ -74,7 +74,10 @@ def keep(program: Program, found: Mapping[str, int], how: Mapping[str, Any]) -> 
         own = {rule: found[rule] for rule in sorted(rules) if rule in found}
         if not own:
             continue
-        path = Path(os.fspath(folder)) / FILE  # type: ignore[call-overload]
+        if not isinstance(folder, Path):
+            raise DatabaseError("SL604", f"cannot write {FILE} beside these rules", where=str(folder),
+                                reason="their pack is packed", help="leave --record out, or unpack it")  # fmt: skip
+        path = folder / FILE
         others = [record for record in _read(folder) if record.packs != packs]
         records = [asdict(record) for record in (*others, Record(packs, sha, own, how))]
         text = json.dumps({"format": FORMAT, "records": records}, indent=1, sort_keys=True) + "\n"

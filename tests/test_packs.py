@@ -17,13 +17,14 @@ import pytest
 from schedulog import Tensor, schedule
 from schedulog.__main__ import main
 from schedulog.cli.new_pack import new_pack
-from schedulog.errors import Place, RuleError, UsageError
+from schedulog.errors import DatabaseError, Place, RuleError, UsageError
 from schedulog.lsp.document import Document
 from schedulog.rules import pack_names
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.pack_finder import built_in_packs, known_packs
 from schedulog.scheduler.language.requirement import read_requirement
 from schedulog.scheduler.language.sources import with_required
+from schedulog.scheduler.rungs import keep, rungs
 
 RULES = """%! id: {name}/sums    %! kind: realize    %! title: Sums are stored
 realize(N) :- is_reduce(N), computed(N).
@@ -158,7 +159,10 @@ def test_what_is_hidden_is_left_out_and_a_link_that_leads_nowhere_is_told(
         os.mkfifo(place / "pipe.dl")
     (Path("loose") / "mine.dl").write_text(RULES.format(name="loose"), encoding="utf-8")
     assert errors_of(Path("loose")) == errors_of(folder) == []
-    assert run(capsys, "fmt", "--check", "mine", "loose") == (0, "0 files would change, 2 as they should be\n")
+    assert run(capsys, "fmt", "--check", "mine", "loose") == (
+        0,
+        "0 files would change, 2 as they should be\n",
+    )
     for place in (folder / "rules", Path("loose")):
         (place / "gone.dl").symlink_to("nowhere.dl")
         assert errors_of(place.parent if place.name == "rules" else place) == [
@@ -170,7 +174,9 @@ def test_graphs_and_tests_that_cannot_be_read(make: Make, capsys: pytest.Capture
     test = 'test "it"   graph: file {}\n  kernels == 1.\n'
     folder = make(files={"tests/x_test.dl": test.format("../g.txt"), "graphs/g.json": '{"a":'})
     status, text = run(capsys, "check", "./mine")
-    assert status == 1 and text.startswith("error[SL160] ../g.txt is no graph file\n  at mine/tests/x_test.dl:1:25\n")
+    assert status == 1 and text.startswith(
+        "error[SL160] ../g.txt is no graph file\n  at mine/tests/x_test.dl:1:25\n"
+    )
     (folder / "tests/x_test.dl").write_text(test.format("g.json"), encoding="utf-8")
     status, text = run(capsys, "check", "./mine")
     assert status == 1 and "error[SL230] not JSON: Expecting value\n  at mine/graphs/g.json:1:6\n" in text
@@ -382,6 +388,30 @@ def test_a_folder_that_lies_there_is_named_as_it_has_to_be_written(
     with pytest.raises(RuleError, match="unknown rule pack `classics`") as caught:
         load_program(["classics"])
     assert caught.value.help == "write ./classics for what lies there"
+
+
+def test_the_rungs_of_a_pack_are_those_of_its_functions_too(make: Make) -> None:
+    functions = "def wide(n: int) -> int:\n    return {}\n"
+    rules = (
+        RULES.format(name="mine") + ".function wide(n: int) -> int\nrealize(N) :- size(N, S), @wide(S) = 1.\n"
+    )
+    folder = make(
+        'functions = "functions.py"', files={"rules/sums.dl": rules, "functions.py": functions.format(1)}
+    )
+    program = load_program([folder])
+    assert keep(program, {"mine/sums": 2}, {}) == [folder.absolute() / "verified.json"]
+    assert rungs(load_program([folder]))["mine/sums"] == 2
+    (folder / "functions.py").write_text(functions.format(0), encoding="utf-8")
+    assert rungs(load_program([folder]))["mine/sums"] == 0
+
+
+def test_rungs_of_a_packed_pack_have_no_place(make: Make, tmp_path: Path) -> None:
+    program = load_program([make()])
+    packed = zipfile.Path(zipfile.ZipFile(tmp_path / "packed.zip", "w"), "mine/")
+    with pytest.raises(DatabaseError) as caught, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("schedulog.scheduler.rungs._folder", lambda pack, file: packed)
+        keep(program, {"mine/sums": 2}, {})
+    assert (caught.value.code, caught.value.reason) == ("SL604", "their pack is packed")
 
 
 # Around packs

@@ -22,6 +22,7 @@ from schedulog.errors import SchedulogError
 from schedulog.facts.graph import Graph
 from schedulog.facts.simplify import simplify
 from schedulog.scheduler.ablate import Ablation
+from schedulog.scheduler.language.meaning import functions_sha
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.schedule import Scheduler
 from schedulog.scheduler.what_if import Policy, Trial, what_if
@@ -54,7 +55,7 @@ class Question:
     def known(self) -> Question:
         """The question with the hash that two are the same by: rules, functions, switches and the code of schedulog enter."""
         given = self.bindings
-        parts = [self.before.sha, self.after.sha, _functions(self.before), _functions(self.after),
+        parts = [self.before.sha, self.after.sha, functions_sha(self.before.code), functions_sha(self.after.code),
                  sorted(self.options.items()), sorted(self.options_after.items()),
                  sorted(given.dims.items()), sorted(given.shapes.items()),
                  [(name, _content(value)) for name, value in sorted(given.constants.items())],
@@ -73,11 +74,6 @@ class Answer:
     lines: tuple[str, ...] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, Any] | None = None
-
-
-def _functions(program: Program) -> list[tuple[str, str]]:
-    """The Python code of a program's packs, of which its SHA-256 knows nothing."""
-    return [(code.pack, hashlib.sha256(code.text.encode()).hexdigest()) for code in program.code]
 
 
 def _content(value: Any) -> str:
