@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import operator
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
+from hashlib import sha256
 from importlib import import_module
 from types import ModuleType
 
@@ -163,14 +165,17 @@ def _module(code: FunctionCode) -> ModuleType:
     try:
         if code.module:
             return import_module(code.module)
-        module = ModuleType(f"schedulog_pack_{code.pack.replace('-', '_')}")
+        digest = sha256(code.text.encode()).hexdigest()[:12]
+        module = ModuleType(f"schedulog_pack_{code.pack.replace('-', '_')}_{digest}")
         module.__file__ = code.file
+        # Listed, as every module is: a dataclass looks there for the module that it stands in.
+        sys.modules[module.__name__] = module
         exec(compile(code.text, code.file, "exec"), module.__dict__)  # noqa: S102 (the caller named this pack)
         return module
     except (Exception, SystemExit) as error:
         raise RuleError("SL126", f"the functions of {code.pack} cannot be loaded", where=code.file,
                         reason=f"{type(error).__name__}: {error}{_line(code, error)}",
-                        help="a file of functions only defines; it must load without error")  # fmt: skip
+                        help="a file of functions only defines; it must load without error") from error  # fmt: skip
 
 
 def _line(code: FunctionCode, error: BaseException) -> str:

@@ -24,7 +24,7 @@ from schedulog.scheduler.rule_test_claims import ClaimReader
 
 _TITLE: Final = re.compile(r'[ \t]*(?:%\?)?[ \t]*test[ \t]+"([^"\n]+)"')
 _GRAPH: Final = re.compile(r"(?:\s|%\?)*graph:")
-_FILE: Final = re.compile(r"[ \t]*file[ \t]+([^\s]+\.json)")
+_FILE: Final = re.compile(r"[ \t]*file[ \t]+([^\s=]\S*)")
 _OUT: Final = re.compile(r"(?:(?<=[;\n:])|(?<=%\?))[ \t]*out[ \t]+\w+(?:[ \t]*,[ \t]*\w+)*", re.ASCII)
 
 
@@ -66,6 +66,13 @@ def read_test(test: RuleTest, program: Program, folder: Path) -> Case:
     return Case(test, named.graph, named.names, options, given, reader.assertions())
 
 
+def graph_text(test: RuleTest) -> str:
+    """The graph of a well-formed test in the short notation, "" for one in a file."""
+    text = test.text.partition("graph:")[2]
+    found = None if _FILE.match(text) else _OUT.search(text)
+    return text[: found.end()].replace("%?", "  ").strip() if found is not None else ""
+
+
 class _Block:
     """The lines of one test at their places in the file, so that offsets are places without translation."""
 
@@ -87,6 +94,10 @@ class _Block:
             raise self.error("a test says its graph", start, "graph: x=load f32[8]; y=exp x; out y")
         file = _FILE.match(text, head.end())
         if file is not None:
+            if not file[1].endswith(".json"):
+                raise self.error(
+                    f"{file[1]} is no graph file", file.start(1), "graph: file NAME.json, without blanks"
+                )
             return self.graph_file(folder, file), file.end()
         found = _OUT.search(text, head.end())
         if found is None:
@@ -105,9 +116,12 @@ class _Block:
         places = (folder, folder / GRAPHS, here, here / GRAPHS, here.parent / GRAPHS)
         path = next((place / found[1] for place in places if (place / found[1]).exists()), folder / found[1])
         try:
-            graph = read_graph(path.read_text(encoding="utf-8"), found[1])
+            graph = read_graph(path.read_text(encoding="utf-8-sig"), path.as_posix())
         except OSError as problem:
             raise self.error(f"{found[1]} cannot be read: {problem.strerror}", found.start(1), "") from None
+        except UnicodeDecodeError as problem:
+            what = f"{found[1]} cannot be read: byte {problem.start} is not UTF-8"
+            raise self.error(what, found.start(1), "") from None
         labels: dict[str, Node] = {}
         for n in graph.nodes:
             if n.label.isidentifier():

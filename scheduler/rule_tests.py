@@ -13,10 +13,10 @@ from schedulog.rules import pack_names
 from schedulog.scheduler.engines.engine import Limits, Row
 from schedulog.scheduler.language.diagnostic import raise_all
 from schedulog.scheduler.language.load import load_program
-from schedulog.scheduler.language.pack import on_disk, read_tests
+from schedulog.scheduler.language.pack import on_disk, read_file, read_tests
 from schedulog.scheduler.language.pack_finder import find_pack
 from schedulog.scheduler.language.program import Program, Rule, RuleTest
-from schedulog.scheduler.language.rule_file import SIDE_TESTS, Part, stem
+from schedulog.scheduler.language.rule_file import SIDE_TESTS, Part, files_below, stem
 from schedulog.scheduler.language.sources import (
     Sources,
     own_sources,
@@ -117,13 +117,16 @@ def _folder(packs: Sequence[Part]) -> Path:
 
 def _side_files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(path.rglob(f"*{SIDE_TESTS}"))
+        return files_below(path, SIDE_TESTS)
     beside = path.with_name(stem(path.name) + SIDE_TESTS)
     return [beside] if beside.exists() else []
 
 
 def _read_side(file: Path) -> tuple[RuleTest, ...]:
-    return side_tests(file.read_text(encoding="utf-8-sig"), file.as_posix())
+    errors: list[RuleError] = []
+    read = read_file(file, file.as_posix(), "", errors)
+    raise_all(errors)
+    return side_tests(read.text, read.name) if read is not None else ()
 
 
 def own_tests(program: Program) -> tuple[RuleTest, ...]:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
+
+_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What a terminal obeys instead of showing it, or cannot be written at all."""
+_LONGEST: Final = 160
+"""Characters of a line that are shown: a rule or a graph may stand on one line of megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +24,16 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+    def excerpt(self) -> tuple[str, str]:
+        """The line as it can be shown, and the carets below it; of a long line, what is around them."""
+        start = max(0, min(self.column - 1 - _LONGEST // 2, len(self.text) - _LONGEST))
+        end = start + _LONGEST
+        before, after = "... " * (start > 0), " ..." * (end < len(self.text))
+        # One character each, a tab too, so that the carets stay where they belong.
+        shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", self.text[start:end].replace("\t", " "))
+        width = max(1, min(self.width, end - self.column + 1))
+        return f"{before}{shown}{after}", " " * (len(before) + self.column - 1 - start) + "^" * width
 
 
 class SchedulogError(Exception):
@@ -42,13 +59,12 @@ class SchedulogError(Exception):
         if self.where:
             lines.append(f"  at {self.where}")
         if isinstance(self.where, Place) and self.where.text:
-            lines.append(f"  {self.where.text}")
-            lines.append("  " + " " * (self.where.column - 1) + "^" * max(1, self.where.width))
+            lines += (f"  {line}" for line in self.where.excerpt())
         if self.reason:
             lines.append(f"  why: {self.reason}")
         if self.help:
             lines.append(f"  help: {self.help}")
-        return "\n".join(lines)
+        return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], "\n".join(lines))
 
 
 class RuleError(SchedulogError):

@@ -85,11 +85,17 @@ class Rules:
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def __contains__(self, rule: object) -> bool:
+        """Whether one of the rules has this id, or is told about by this `RuleInfo`."""
+        return any(rule in (info.id, info) for info in self)
+
     def __getitem__(self, rule: str) -> RuleInfo:
         """What is told about the rule with this id. Raises KeyError with the nearest id."""
-        found = self.program.infos.get(rule)
+        found = self.program.infos.get(rule) if isinstance(rule, str) else None
         if found is None:
-            raise KeyError(f"no rule has the id `{rule}`; {nearest(rule, self.program.infos)}".rstrip("; "))
+            raise KeyError(
+                f"no rule has the id `{rule}`; {nearest(str(rule), self.program.infos)}".rstrip("; ")
+            )
         return found
 
     def check(self) -> Findings:

@@ -10,7 +10,7 @@ import pytest
 
 from schedulog import Tensor, schedule
 from schedulog.__main__ import main
-from schedulog.errors import RuleError, ScheduleError, UsageError
+from schedulog.errors import Place, RuleError, ScheduleError, UsageError
 from schedulog.lsp.document import Document
 from schedulog.scheduler.language.load import examine, load_program
 from schedulog.scheduler.record.database import open_database, saved_decisions
@@ -212,6 +212,7 @@ STATIC = [
     ("def f(n):\n  return (1\n", "SL126 mine/functions.py:2:10: the functions of mine are no Python"),
     ("def f(n): return 1\ndef view_size(v): return 1\n",
      "SL126 mine/functions.py:2:1: `view_size` is a function of schedulog's own"),
+    ("def f(n): return 1\nx = " + "-" * 100_000 + "1\n", "SL126 mine/functions.py: the functions of mine are no Python"),
 ]  # fmt: skip
 
 
@@ -235,6 +236,37 @@ def test_functions_see_no_numbers_of_a_graph(make: Make, declared: str, message:
         f'.function {declared}\n% Some number.\n.decl mark(n: node)\n% Marked.\nmark(N) :- op(N, "ADD").\n',
     )
     assert [finding.message for finding in examine([folder]).findings] == [message]
+
+
+def test_lines_are_counted_as_python_counts_them(make: Make) -> None:
+    code = '"""a\x0cb\x1cc\u2028d"""\ndef f(n, m):\n    return 1\n'
+    (found,) = examine([make(code, one("")[1])]).findings
+    assert isinstance(found.where, Place)
+    assert (found.where.line, found.where.text) == (2, "def f(n, m):")
+
+
+@pytest.mark.parametrize("head", ["", "from __future__ import annotations\n"])
+def test_a_file_of_functions_is_a_module_like_others(make: Make, head: str) -> None:
+    code = f"{head}from dataclasses import dataclass\n@dataclass\nclass Size:\n    n: int\ndef f(n):\n    return Size(n).n\n"
+    run = schedule(sums(), rules=["classic", make(code, one("")[1])])
+    assert sorted(run.decisions.model.rows("out")) == sorted(run.decisions.model.rows("size")) != []
+
+
+def test_modules_in_a_package_that_fails_and_in_other_encodings(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make("", one("")[1], functions="bad_package.f")
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("bad_package").mkdir()
+    Path("bad_package/__init__.py").write_text("1 / 0\n", encoding="utf-8")
+    (found,) = examine([folder]).findings
+    assert (found.message, found.reason) == (
+        "the functions of mine cannot be read: bad_package.f", "ZeroDivisionError: division by zero"
+    )  # fmt: skip
+    Path("marked.py").write_bytes(b"\xef\xbb\xbfdef f(n):\r\n    return 1\r\n")
+    Path("latin.py").write_bytes(b"# coding: latin-1\n# \xe9\ndef f(n):\n    return 1\n")
+    for name in ("marked", "latin"):
+        assert examine([make("", one("")[1], functions=name)]).findings == ()
 
 
 def test_a_file_or_module_that_cannot_be_loaded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

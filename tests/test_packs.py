@@ -152,13 +152,12 @@ def test_what_is_hidden_is_left_out_and_a_link_that_leads_nowhere_is_told(
 ) -> None:
     junk = {"rules/._sums.dl": "junk(", ".venv/p/pack.toml": "", ".venv/p/x.dl": "junk("}
     folder = make(files=junk)
-    assert errors_of(folder) == []
     Path("loose").mkdir()
     for place in (folder / "rules", Path("loose")):
         (place / ".#x.dl").symlink_to("user@host.1")
         os.mkfifo(place / "pipe.dl")
     (Path("loose") / "mine.dl").write_text(RULES.format(name="loose"), encoding="utf-8")
-    assert errors_of(Path("loose")) == errors_of(folder) == []
+    assert {"mine/sums", "loose/sums"} <= load_program([folder, Path("loose")]).infos.keys()
     assert run(capsys, "fmt", "--check", "mine", "loose") == (
         0,
         "0 files would change, 2 as they should be\n",

@@ -369,3 +369,21 @@ def test_in_the_editor(tmp_path: Path) -> None:
     }
     assert {"is_reduce", "input_", "compose"} <= labels[3, 10] and "input" not in labels[3, 10]
     assert ".input" in labels[5, 4] and "kind" in labels[6, 5] and not labels[1, 5]
+
+
+SIGNS = [
+    ("p(X) <= q(X) & not r(X)", "`not` before a condition", "write `~`: `~second(X)`"),
+    ("p(X) = q(X)", "`=` assigns in Python", "compare and compute with `==`: `(Y == X + 1)`"),
+    ("(p[X] == len(U)) <= e(X, U)", "`len` is a name of Python or pyDatalog itself",
+     "the aggregate is `len_`; a relation `len` would be `len__`"),
+    ("\n\np(X) <= (q(X)\n  & r(X)])", "this is not Python: closing parenthesis ']' does not match opening parenthesis '('",
+     None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message", "help"), SIGNS, ids=[text.strip() for text, *_ in SIGNS])
+def test_messages_name_what_was_written(text: str, message: str, help: str | None) -> None:
+    with pytest.raises(RuleError) as caught:
+        schedulog.datalog_rules(text)
+    assert caught.value.message == message
+    assert help is None or caught.value.help == help

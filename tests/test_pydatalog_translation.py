@@ -316,3 +316,26 @@ def test_aggregates_are_the_same_in_pydatalog_itself() -> None:
         and len(found["k"]) == 4
         and found["j"] == [[1]]
     )
+
+
+NUMBERED = [
+    '%! id: my/far    %! kind: helper\n%! refuse 2: "itself"\n',
+    "%! id: my/far    %! kind: helper\n%! equivalent: #1:3 there are always two\n",
+    '%! id: my/far    %! kind: helper\n%? test "t"  graph: x=load f32[8]; out x\n%?   blocked far(x) at my/far:2.\n',
+]
+
+
+@pytest.mark.parametrize("header", NUMBERED)
+def test_a_condition_that_is_named_by_its_number_does_not_move(header: str) -> None:
+    first, _, test = header.partition("%? ")
+    text = f"{first}far(N) :- size(N, _), N != M, size(M, _).\n" + (f"%? {test}" if test else "")
+    with pytest.raises(RuleError) as caught:
+        translate(text, "far.dl", "pydatalog")
+    assert caught.value.code == "SL134"
+    assert caught.value.message == "a condition that needs `M` before it is bound"
+    assert "names a condition of this rule by its number" in caught.value.reason
+    # Without a number, or in an order that can stay, it is written.
+    assert "(N != M)" in translate("far(N) :- size(N, _), N != M, size(M, _).\n", "far.dl", "pydatalog")
+    assert "(N != M)" in translate(
+        text.replace("N != M, size(M, _)", "size(M, _), N != M"), "far.dl", "pydatalog"
+    )

@@ -114,6 +114,32 @@ def test_rules_can_be_looked_at() -> None:
     assert "classic/requested" not in load_rules("classic", disable="classic/requested").program.infos
 
 
+def test_a_rule_is_found_by_its_id_and_by_nothing_else() -> None:
+    rules = load_rules("classic", TEXT)
+    info = next(iter(rules))
+    assert info.id in rules and info in rules
+    for other in ("classic/absent", "", 5, None):
+        assert other not in rules
+        with pytest.raises(KeyError, match="no rule has the id"):
+            rules[other]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("question", [None, 5, b"realize(n1)"])
+def test_a_question_is_a_text(question: object) -> None:
+    rules = load_rules(TEXT)
+    for ask in (rules.why, rules.whynot):
+        with pytest.raises(UsageError) as caught:
+            ask(sums(), question)  # type: ignore[arg-type]
+        assert caught.value.code == "SL710"
+
+
+@pytest.mark.parametrize("path", ["a\0.dl", "a" * 5000 + ".dl"])
+def test_a_path_that_no_file_system_has(path: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        load_rules(path)
+    assert (caught.value.code, caught.value.message) == ("SL107", "a rule file cannot be read")
+
+
 def test_check_gives_findings_that_print() -> None:
     found = load_rules(TEXT).check()
     assert not found and (str(found), repr(found)) == ("no findings", "<no findings>")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
+from importlib.util import decode_source, find_spec
 from pathlib import Path
 from typing import Final
 
@@ -61,15 +61,21 @@ def _read(pack: Pack, errors: list[RuleError]) -> FunctionCode | None:
         if is_file:
             entry = pack.folder.joinpath(pack.functions)
             return FunctionCode(
-                pack.name, f"{pack.shown}/{pack.functions}", entry.read_bytes().decode("utf-8-sig")
+                pack.name, f"{pack.shown}/{pack.functions}", decode_source(entry.read_bytes())
             )
         return _module(pack)
-    except (OSError, UnicodeDecodeError, ImportError, ValueError) as problem:
-        reason = problem.strerror or str(problem) if isinstance(problem, OSError) else str(problem)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 (to find a module inside a package, Python runs the package)
+        reason = problem.strerror or str(problem) if isinstance(problem, OSError) else _told(problem)
         what = f"the functions of {pack.name} cannot be read: {pack.functions}"
         errors.append(RuleError("SL126", what, where=pack.place("functions"), reason=reason,
                                 help="" if is_file else "a file of the pack ends in .py"))  # fmt: skip
         return None
+
+
+def _told(problem: BaseException) -> str:
+    if isinstance(problem, ImportError | ValueError | SyntaxError):
+        return str(problem)
+    return f"{type(problem).__name__}: {problem}"
 
 
 def _module(pack: Pack) -> FunctionCode:
@@ -77,14 +83,14 @@ def _module(pack: Pack) -> FunctionCode:
     if spec is None:
         raise ImportError(f"there is no module {pack.functions}")
     origin = Path(spec.origin or "")
-    text = origin.read_text(encoding="utf-8") if spec.has_location and origin.suffix == ".py" else ""
+    text = decode_source(origin.read_bytes()) if spec.has_location and origin.suffix == ".py" else ""
     return FunctionCode(pack.name, origin.as_posix() if text else pack.functions, text, pack.functions)
 
 
 def _tree(code: FunctionCode, pack: Pack, errors: list[RuleError]) -> ast.Module | None:
     try:
         return ast.parse(code.text, code.file) if code.text or not code.module else None
-    except (SyntaxError, ValueError, RecursionError) as problem:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         where: Place | str = code.file
         if isinstance(problem, SyntaxError) and problem.lineno:
             where = Place(
@@ -95,7 +101,7 @@ def _tree(code: FunctionCode, pack: Pack, errors: list[RuleError]) -> ast.Module
                 "SL126",
                 f"the functions of {pack.name} are no Python",
                 where=where,
-                reason=str(problem.args[0]),
+                reason=str(problem.args[0]) if problem.args else "it is nested too deeply",
             )
         )
         return None
@@ -150,7 +156,8 @@ def _signature(function: Function) -> str:
 
 
 def _line(code: FunctionCode, found: ast.stmt) -> Place:
-    text = code.text.splitlines()[found.lineno - 1]
+    # Not splitlines: it also breaks at form feeds and others, where Python counts no line.
+    text = code.text.split("\n")[found.lineno - 1]
     return Place(code.file, found.lineno, found.col_offset + 1, len(text) - found.col_offset, text)
 
 

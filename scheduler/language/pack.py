@@ -136,18 +136,23 @@ def _listed(pack: Pack, errors: list[RuleError]) -> list[tuple[str, Traversable]
 
 
 def _files(folder: Traversable) -> Iterator[tuple[str, Traversable]]:
-    """Three levels deep: a link may lead around in a circle. Hidden folders are left out."""
+    """Three levels deep: a link may lead around in a circle. What is hidden is left out."""
     level = [("", folder)]
     for _ in range(3):
         below: list[tuple[str, Traversable]] = []
         for path, where in level:
-            for entry in where.iterdir():
+            for entry in (entry for entry in where.iterdir() if not entry.name.startswith(".")):
                 inner = f"{path}{entry.name}"
-                if entry.name.endswith(SUFFIXES) and entry.is_file():
+                if entry.is_dir():
+                    below += [] if entry.name in _SKIPPED else [(f"{inner}/", entry)]
+                elif entry.name.endswith(SUFFIXES) and (entry.is_file() or _leads_nowhere(entry)):
                     yield inner, entry
-                elif entry.name not in _SKIPPED and not entry.name.startswith(".") and entry.is_dir():
-                    below.append((f"{inner}/", entry))
         level = below
+
+
+def _leads_nowhere(entry: Traversable) -> bool:
+    """Whether a link's target is gone: its rules would be missed, so that reading it has to fail."""
+    return isinstance(entry, Path) and entry.is_symlink()
 
 
 def _misplaced(shown: str) -> RuleError:

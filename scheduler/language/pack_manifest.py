@@ -44,7 +44,10 @@ def read_manifest(folder: Traversable, shown: str, errors: list[RuleError]) -> P
         return None
     try:
         fields = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except (
+        ValueError,
+        RecursionError,
+    ) as problem:  # TOMLDecodeError is the first; digits and brackets beyond bounds
         errors.append(_no_toml(str(problem), text, where))
         return None
     return _Reader(fields, text, where, errors).pack(folder, shown)
@@ -58,7 +61,7 @@ def _no_toml(problem: str, text: str, where: str) -> RuleError:
     found = _AT.fullmatch(problem)
     if found is None:
         return _wrong("it is not TOML", where, problem)
-    lines, line = text.splitlines(), int(found[2])
+    lines, line = text.split("\n"), int(found[2])
     shown = lines[line - 1] if line <= len(lines) else ""
     return _wrong("it is not TOML", Place(where, line, int(found[3]), 1, shown), found[1])
 
@@ -68,7 +71,7 @@ class _Reader:
 
     def __init__(self, fields: Mapping[str, Any], text: str, where: str, errors: list[RuleError]) -> None:
         self.fields = fields
-        self.lines = text.splitlines()
+        self.lines = [line.rstrip() for line in text.split("\n")]
         self.where = where
         self.errors = errors
         self.places = {key: self.place(key) for key in fields}

@@ -23,6 +23,8 @@ _SIGNS: Final = (
     (re.compile(r"(?<![#\w])\.(?=(?:decl|function|input|open|type)\b)"), "#."),
     (re.compile(r"%([!?])"), r"#\1"),
 )
+_IN_ITS_SIGNS: Final = ("SL133", "SL134", "SL135")
+"""What only the reader of this spelling says: its `not` and `=` are Python's."""
 
 
 def respelled(errors: Iterable[RuleError]) -> list[RuleError]:
@@ -31,7 +33,8 @@ def respelled(errors: Iterable[RuleError]) -> list[RuleError]:
 
 
 def _is_about_pydatalog(error: RuleError) -> bool:
-    return isinstance(error.where, Place) and is_pydatalog(error.where.file)
+    where = error.where
+    return isinstance(where, Place) and is_pydatalog(where.file) and error.code not in _IN_ITS_SIGNS
 
 
 def _respelled(error: RuleError) -> RuleError:

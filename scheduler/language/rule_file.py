@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -77,6 +78,19 @@ def pack_of(name: str) -> str:
 def is_rule_file(name: str) -> bool:
     """Whether a file of this name holds rules, with or without tests among them."""
     return name.endswith(SUFFIXES) and not name.endswith(SIDE_TESTS)
+
+
+def files_below(folder: Path, *ends: str) -> list[Path]:
+    """The files in a folder and below it whose names end so, sorted; a link that leads nowhere is one of them.
+
+    What is hidden is left out: editors keep locks and copies there, and `.venv` may hold packs.
+    """
+    found: list[Path] = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += (Path(where, name) for name in names if name.endswith(ends) and not name.startswith("."))
+    # A pipe, for one, is no file: whoever opened it would wait.
+    return sorted(path for path in found if path.is_file() or path.is_symlink())
 
 
 def is_text(part: str) -> bool:

@@ -18,6 +18,7 @@ from schedulog.scheduler.language.rule_file import (
     SUFFIXES,
     Part,
     RuleFile,
+    files_below,
     is_path,
     is_rule_file,
     is_text,
@@ -186,7 +187,8 @@ def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> _Read:
     """The rule files at `paths` and in folders there, each once; folders with a `pack.toml` are packs."""
     found = _Read({}, {}, {})
     # Folders first, packs before others, so that a file that is named on its own too keeps the pack of its folder.
-    for path in sorted(paths, key=lambda path: (not is_pack(path), not path.is_dir(), path)):
+    usable = [path for path in paths if _is_usable(path, errors)]
+    for path in sorted(usable, key=lambda path: (not is_pack(path), not path.is_dir(), path)):
         if not is_pack(path):
             files = _inside(path, errors) if path.is_dir() else [path]
             _add(found, files, pack_of(path.resolve().name), errors)
@@ -199,6 +201,19 @@ def _read_paths(paths: Sequence[Path], errors: list[RuleError]) -> _Read:
     return found
 
 
+def _is_usable(path: Path, errors: list[RuleError]) -> bool:
+    """Whether a path is one that the file system can be asked for, present or not; else it is an SL107."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror or str(problem) if isinstance(problem, OSError) else str(problem)
+        errors.append(RuleError("SL107", "a rule file cannot be read", where=path.as_posix(), reason=reason))
+        return False
+    return True
+
+
 def _add(found: _Read, files: Sequence[Path], pack: str, errors: list[RuleError]) -> None:
     for file in files:
         if file.resolve() not in found.inside.keys() | found.loose.keys():
@@ -209,7 +224,7 @@ def _add(found: _Read, files: Sequence[Path], pack: str, errors: list[RuleError]
 
 def _inside(folder: Path, errors: list[RuleError]) -> list[Path]:
     """The rule files of a folder that is no pack. A pack below it has to be named itself: its code may run."""
-    found = sorted(file for suffix in SUFFIXES for file in folder.rglob(f"*{suffix}"))
+    found = files_below(folder, *SUFFIXES)
     below = {pack.as_posix() for file in found if (pack := _pack_below(file, folder)) is not None}
     for name in sorted(below):
         errors.append(RuleError("SL123", "a folder with a pack in it", where=folder.as_posix(),

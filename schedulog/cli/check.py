@@ -17,7 +17,7 @@ from schedulog.rules import USER_RULES, pack_names
 from schedulog.scheduler.language.diagnostic import ordered
 from schedulog.scheduler.language.pack import MANIFEST, is_pack, pack_around
 from schedulog.scheduler.language.pack_finder import shipped_name
-from schedulog.scheduler.language.rule_file import SUFFIXES, rules_beside
+from schedulog.scheduler.language.rule_file import SUFFIXES, files_below, rules_beside
 from schedulog.scheduler.rule_check import check_rules
 
 WITNESSES: Final = Path(".schedulog")
@@ -115,7 +115,7 @@ def _state(paths: Sequence[Path]) -> dict[Path, tuple[int, int]]:
 def _watched_in(folder: Path) -> list[Path]:
     """The files of a folder on which its findings depend."""
     return [
-        *sorted(file for suffix in SUFFIXES for file in folder.rglob(f"*{suffix}")),
+        *files_below(folder, *SUFFIXES),
         folder / MANIFEST,
         *sorted(folder.glob("*.py")),
     ]

@@ -14,7 +14,7 @@ import typer
 from schedulog.errors import RuleError, UsageError
 from schedulog.rules import USER_RULES
 from schedulog.scheduler.language.diagnostic import nearest, plural
-from schedulog.scheduler.language.rule_file import SUFFIXES, is_rule_file, stem
+from schedulog.scheduler.language.rule_file import SUFFIXES, files_below, is_rule_file, stem
 from schedulog.scheduler.language.spelling import SPELLINGS, format_file, translate
 
 
@@ -122,8 +122,7 @@ def rule_paths(paths: Sequence[str]) -> Iterator[Path]:
     """The rule files at some paths; files of tests beside them are no rule text. Raises BadParameter for a path without one."""
     for path in map(Path, paths):
         if path.is_dir():
-            inside = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}"))
-            found = sorted(file for file in inside if is_rule_file(file.name))
+            found = [file for file in files_below(path, *SUFFIXES) if is_rule_file(file.name)]
         else:
             found = [path]
         if not found or not path.exists():

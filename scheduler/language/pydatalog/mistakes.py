@@ -87,7 +87,8 @@ def not_python(found: Exception, located: Located) -> RuleError:
         return single_equals(
             located.source.place(located.start + equals.start(), located.start + equals.end())
         )
-    message = (found.msg or "invalid syntax").split(". ")[0].split(" (")[0]
+    # A line that Python names is counted from the start of the statement.
+    message = (found.msg or "invalid syntax").split(". ")[0].split(" (")[0].split(" on line ")[0]
     return RuleError("SL100", f"this is not Python: {message}", where=_one(located, offset), help=FORM)
 
 

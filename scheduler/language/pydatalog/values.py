@@ -163,6 +163,8 @@ class ValueBuilder(Builder):
         help = f"the `{node.id}` of rules is written `{written(node.id)}`"
         if node.id in (*AGGREGATES, *OTHER_AGGREGATES):
             help = "an aggregate stands in the head of a rule: `(users[N] == len_(U)) <= edge(N, U, _)`"
+        elif f"{node.id}_" in AGGREGATES:
+            help = f"the aggregate is `{node.id}_`; a relation `{node.id}` would be `{written(node.id)}`"
         return self._reject("SL133", message, self.located.place(node), help)
 
     def _told(self, error: RuleError) -> Rejected:

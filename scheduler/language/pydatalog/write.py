@@ -1,15 +1,18 @@
 """Rule files in pyDatalog's spelling. Reading the result gives the same rules, headers and tests.
 
 An aggregate of a rule becomes one of its own, `head_count[N]`, which is read back to where it stood. Conditions keep their
-order where pyDatalog can follow it; else each moves behind those that bind its variables.
+order where pyDatalog can follow it; else each moves behind those that bind its variables, unless something in the file names
+a condition of the rule by its number.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 
+from schedulog.errors import RuleError
 from schedulog.scheduler.language.diagnostic import SourceText, raise_all
 from schedulog.scheduler.language.layout import inner_comments, lay_out, plain_text
 from schedulog.scheduler.language.program import Aggregate, BodyItem, Compare, Const, Literal_, Rule, Var
@@ -19,11 +22,11 @@ from schedulog.scheduler.language.pydatalog.folds import keyword_of
 from schedulog.scheduler.language.pydatalog.layout import Rule as Written
 from schedulog.scheduler.language.pydatalog.layout import attached, comment, directive
 from schedulog.scheduler.language.pydatalog.names import written
-from schedulog.scheduler.language.pydatalog.order import in_order
+from schedulog.scheduler.language.pydatalog.order import in_order, misplaced
 from schedulog.scheduler.language.pydatalog.python import Scope, conjoined, equation, name, subscript
 from schedulog.scheduler.language.pydatalog.scan import AGGREGATE
 from schedulog.scheduler.language.scan import Comment, Scanner, Statement
-from schedulog.scheduler.language.syntax import parse_text
+from schedulog.scheduler.language.syntax import ParsedFile, parse_text
 from schedulog.scheduler.language.variables import inner_variables, outer_variables
 
 Item = Literal_ | Compare | Use
@@ -32,22 +35,23 @@ Item = Literal_ | Compare | Use
 def write_pydatalog(text: str, file: str) -> str:
     """The text of a rule file in pyDatalog's spelling.
 
-    Raises RuleError with all mistakes of a text that does not parse.
+    Raises RuleError with all mistakes of a text that does not parse; SL134 for a condition that would have to move.
     """
     text = plain_text(text)
     parsed = parse_text(text, file, "pack")
     raise_all([error for error in parsed.errors if error.code != "SL118"])
-    writer = _Writer(SourceText(file, text), parsed.rules)
+    writer = _Writer(SourceText(file, text), parsed)
     return lay_out(Scanner(text).scan(), text, comment, writer.statement)
 
 
 class _Writer:
     """Writes the statements of one file in order."""
 
-    def __init__(self, source: SourceText, rules: Sequence[Rule]) -> None:
+    def __init__(self, source: SourceText, parsed: ParsedFile) -> None:
         self.source = source
-        self.rules = iter(rules)
-        self.taken = {rule.head.relation for rule in rules}
+        self.rules = iter(parsed.rules)
+        self.taken = {rule.head.relation for rule in parsed.rules}
+        self.numbered = {info.id for info in parsed.headers if info.refusals or info.equivalent}
 
     def statement(self, statement: Statement) -> list[str]:
         """The lines of one statement of a rule file."""
@@ -62,12 +66,28 @@ class _Writer:
             made = Written(f"+{head}", [])
             begins: list[int] = []
         else:
-            items = in_order(items, frozenset(item.name for item in items if isinstance(item, Use)))
+            items = self._in_order(items, rule)
             begins = [self._begin(item) for item in items]
             made = Written(head, [])
         notes = attached(inner_comments(statement, self.source.text), begins)
         self._conditions(made, items, scope, notes)
         return [*lines, *made.lines()]
+
+    def _in_order(self, items: list[Item], rule: Rule) -> list[Item]:
+        """The conditions as pyDatalog can follow them. Raises RuleError SL134 where one that is named by its number would move."""
+        marked = frozenset(item.name for item in items if isinstance(item, Use))
+        found = in_order(items, marked)
+        if found != items and self._names_conditions_of(rule):
+            early = next(misplaced(items, marked))
+            raise RuleError(early.code, early.message, where=early.where, help=early.help,
+                            reason="pyDatalog takes conditions from left to right; moved, it would leave its number to another, "
+                                   "and a header or a test names a condition of this rule by its number")  # fmt: skip
+        return found
+
+    def _names_conditions_of(self, rule: Rule) -> bool:
+        """Whether a header (`refuse 2`) or a test (`at my/rule:2`) of the file does."""
+        name = re.escape(rule.id.rpartition("/")[2])
+        return rule.id in self.numbered or re.search(rf"/{name}(#\d+)?:\d", self.source.text) is not None
 
     def _conditions(
         self, made: Written, items: Sequence[Item], scope: Scope, notes: dict[int, list[Comment]]
