@@ -241,7 +241,7 @@ def _kernel(index: int, k: int, plan: _Plan) -> Kernel:
         plan.storage[output].view,
         reads,
         members,
-        output.device,
+        buffers[0].device,
         plan.reasons.get(k, ()),
         tuple(plan.variables[name] for name in names),
     )

@@ -195,6 +195,15 @@ def test_one_device_under_another_name_needs_no_moves() -> None:
     assert isinstance(run.load("c" if devices()["c"] is None else "null"), NumpyProgram)
 
 
+@pytest.mark.parametrize("device", ["numpy:1", "CPU"])
+def test_a_stored_constant_lies_with_the_memory_it_is_used_with(device: str) -> None:
+    x = memory([1, 2, 3], device, "x")
+    two = build.alu(Op.SQRT, build.const(4.0, x.dtype, x.shape))
+    run = schedule(graph_of([build.alu(Op.MUL, x, build.contiguous(two))]), simplify=False)
+    assert [kernel.device for kernel in run.kernels] == [device, device]
+    assert run.execute({}, "numpy")["out0"].tolist() == [2, 4, 6]
+
+
 def test_a_graph_without_memory_runs_on_the_usual_device() -> None:
     run: Run = schedule(build.const(1, memory([1], "").dtype, (2,)))
     assert isinstance(load_schedule(run.schedule, "numpy"), NumpyProgram)
