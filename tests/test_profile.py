@@ -227,3 +227,14 @@ def test_other_engines_say_so(tmp_path: Path, command: Command) -> None:
     if engines()["clingo"] is None:
         assert status == 0
         assert "clingo does not work clause by clause; the sqlite engine tells more" in out
+
+
+def test_what_ended_the_evaluation_stands_in_the_one_record(tmp_path: Path, command: Command) -> None:
+    path, rules = tmp_path / "g.json", tmp_path / "grow.dl"
+    schedule_text(path)
+    rules.write_text(
+        ".decl far(n: node, i: int)\n% Grows.\nfar(N, 0) :- size(N, _).\nfar(N, J) :- far(N, I), J = I + 1.\n",
+        encoding="utf-8",
+    )
+    status, out, err = command(path, "--rules", rules, "--max-rounds", "5", "--json")
+    assert (status, err, json.loads(out)["error"]["code"]) == (1, "", "SL140")

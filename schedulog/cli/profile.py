@@ -61,6 +61,9 @@ def profile_command(
             _save(found, simplified, program, options, save)
     if as_json:
         print_json(_record(found, given.assumed))
+        if found.error is not None:
+            # It stands in the record: what raised it would be a second one.
+            return 1
     else:
         tell_assumed(given.assumed)
         _tell(found, top)
