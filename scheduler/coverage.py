@@ -19,7 +19,7 @@ from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.metadata import KINDS
 from schedulog.scheduler.language.program import Rule
 from schedulog.scheduler.language.rule_text import format_item
-from schedulog.scheduler.rule_test import BlockedAt, Case, Claim, CountIs, Holds, SetIs
+from schedulog.scheduler.rule_test import BlockedAt, Case, Claim, CountIs, Fails, Holds, SetIs
 from schedulog.scheduler.rule_test_check import Outcome
 from schedulog.scheduler.rule_tests import Suite, edit, read_cases
 from schedulog.scheduler.schedule import Decisions, Scheduler
@@ -85,10 +85,14 @@ class ClauseCoverage:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coverage:
-    """What some tests show about the rules that they are about, clause by clause in the order of the files."""
+    """What some tests show about the rules that they are about, clause by clause in the order of the files.
+
+    `ended` are the tests that show nothing: where each stands, and the error it ends with.
+    """
 
     clauses: tuple[ClauseCoverage, ...]
     tests: int
+    ended: tuple[tuple[str, SchedulogError], ...] = ()
 
     @property
     def percent(self) -> float:
@@ -98,16 +102,21 @@ class Coverage:
         return 100.0 * covered / total if total else 100.0
 
     def summary(self) -> str:
-        """`3 tests, 12 clauses, 11 needed; 30 conditions, 28 decisive; 92.9 %`."""
+        """`3 tests, 12 clauses, 11 needed; 30 conditions, 28 decisive; 92.9 %`, and how many tests ended with an error."""
         needed = sum(clause.sole > 0 for clause in self.clauses)
         conditions = sum(len(clause.counted) for clause in self.clauses)
         decisive = sum(clause.decisive for clause in self.clauses)
         clauses = f"{plural(len(self.clauses), 'clause')}, {needed} needed"
         decided = f"{plural(conditions, 'condition')}, {decisive} decisive"
-        return f"{plural(self.tests, 'test')}, {clauses}; {decided}; {self.percent:.1f} %"
+        ended = f", {len(self.ended)} of them ended with an error" if self.ended else ""
+        return f"{plural(self.tests, 'test')}{ended}, {clauses}; {decided}; {self.percent:.1f} %"
+
+    def endings(self) -> list[str]:
+        """A line for each test that ended with an error."""
+        return [f"{place} ended with error[{error.code}] {error.message}" for place, error in self.ended]
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.clauses), self.summary()])
+        return "\n".join([*map(str, self.clauses), *self.endings(), self.summary()])
 
     def __repr__(self) -> str:
         return f"<Coverage: {self.summary()}>"
@@ -136,12 +145,13 @@ def coverage(suites: Sequence[Suite]) -> Coverage:
 
     Raises RuleError: SL160 to SL162, SL101, SL102, SL119 for what is wrong with the tests.
     """
-    clauses = [clause for suite in suites for clause in _of_suite(suite)]
+    ended: dict[str, SchedulogError] = {}
+    clauses = [clause for suite in suites for clause in _of_suite(suite, ended)]
     places = {test.place for suite in suites for test in suite.tests}
-    return Coverage(tuple(clauses), len(places))
+    return Coverage(tuple(clauses), len(places), tuple(ended.items()))
 
 
-def _of_suite(suite: Suite) -> Iterator[ClauseCoverage]:
+def _of_suite(suite: Suite, ended: dict[str, SchedulogError]) -> Iterator[ClauseCoverage]:
     cases = read_cases(suite)
     counting = _Counting(suite)
     scheduler = Scheduler(suite.program)
@@ -149,6 +159,9 @@ def _of_suite(suite: Suite) -> Iterator[ClauseCoverage]:
         outcome = Outcome(case, scheduler, edit(case.given))
         if not isinstance(outcome.decided, SchedulogError):
             counting.add(case, outcome, outcome.decided)
+        elif not any(isinstance(a.claim, Fails) for a in case.assertions):
+            place = case.test.place
+            ended[f"{place.file}:{place.line}"] = outcome.decided
     for rule in sorted(suite.rules, key=lambda rule: (rule.place.file, rule.place.line, rule.place.column)):
         yield counting.result(rule)
 
@@ -246,7 +259,9 @@ def _refuses(claim: Claim, probe: Probe, rows: Collection[Row], outcome: Outcome
     match claim:
         case SetIs():
             return bool(rows)
-        case BlockedAt(fact, name, condition) if name in (rule.id, rule.name) and condition == probe.condition:
+        case BlockedAt(fact, name, condition) if (
+            name in (rule.id, rule.name) and condition == probe.condition
+        ):
             wanted = fact
         case Holds(fact) | CountIs(fact):
             wanted = fact

@@ -246,3 +246,22 @@ def test_a_sample_of_the_mutants_of_the_shipped_packs(pack: str) -> None:
     sample = [mutant for mutant in judging.mutants if mutant.rule.id in ids]
     assert len(sample) > 3
     assert [verdict.name for verdict in map(judging.verdict, sample) if verdict.survived] == []
+
+
+def test_tests_that_end_with_an_error_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "halves.dl"
+    test = '%? test "{}"   graph: x=load f32[8,8]; s=sum x axis=1; n=neg s; out n\n%?   {}\n'
+    path.write_text(
+        "%! id: my/halves    %! kind: realize    %! title: Halves\nrealize(R) :- is_reduce(R), size(R, S), 8 // (S - S) > 2.\n"
+        + test.format("wrong", "holds realize(s).") + test.format("meant", "error SL131."),
+        encoding="utf-8",
+    )  # fmt: skip
+    assert main(["coverage", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = "ended with error[SL131] rule my/halves#1: integer arithmetic has no right result"
+    assert lines[1:] == [
+        f"{path.as_posix()}:3 {said}",
+        "2 tests, 1 of them ended with an error, 1 clause, 0 needed; 3 conditions, 0 decisive; 0.0 %",
+    ]
+    assert main(["coverage", str(path), "--json"]) == 0
+    assert [e["code"] for e in json.loads(capsys.readouterr().out)["ended"]] == ["SL131"]

@@ -70,7 +70,7 @@ def coverage_command(
     if as_json:
         print_json(_record(found))
     else:
-        typer.echo("\n".join([*_lines(found.clauses), found.summary()]))
+        typer.echo("\n".join([*_lines(found.clauses), *found.endings(), found.summary()]))
     return int(found.percent < least)
 
 
@@ -91,6 +91,7 @@ def _record(found: Coverage) -> dict[str, Any]:
     return {
         "tests": found.tests,
         "percent": found.percent,
+        "ended": [{"test": place, "code": error.code, "message": error.message} for place, error in found.ended],
         "clauses": [
             {
                 "rule": c.rule.id, "clause": c.rule.clause, "pack": c.pack, "status": c.status,
