@@ -24,9 +24,10 @@ from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.language.rule_file import Part
 from schedulog.scheduler.language.rule_set import rule_names
 from schedulog.scheduler.language.sources import with_required
-from schedulog.scheduler.rule_tests import run_suites, suites
+from schedulog.scheduler.rule_tests import Suite, run_suites, suites
 from schedulog.scheduler.rungs import keep
 from schedulog.trials.ladder import SMALL, Counterexample, Effort, Findings, Progress, try_rules
+from schedulog.trials.seeds import read_seeds, rules_of
 from schedulog.verify import computing_devices
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*")
@@ -76,8 +77,10 @@ def verify_command(
     devices = _devices(device)
     effort = Effort(graphs, seed, exhaustive, seconds)
     with _watching() as watch:
-        tested, failing = _own_tests(asked)
-        found = try_rules(asked.program, asked.rules, devices, effort, watch)
+        own = suites(asked.parts)
+        seeds = read_seeds([*own, *(suites(["core"]) if "core" not in asked.parts else [])], asked.program)
+        tested, failing = _own_tests(asked, own)
+        found = try_rules(asked.program, asked.rules, devices, effort, watch, seeds)
     lines = [_line(asked.program, rule, found, effort, (tested, failing)) for rule in asked.rules]
     saved = _save(found.counterexample, save, asked) if save and found.counterexample else None
     kept = (
@@ -131,19 +134,14 @@ def _devices(wanted: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(wanted or present))
 
 
-def _own_tests(asked: Asked) -> tuple[set[str], set[str]]:
+def _own_tests(asked: Asked, found: Sequence[Suite]) -> tuple[set[str], set[str]]:
     """The rules with tests in their own file or beside it, and those of which one fails. Decisions only, as written."""
-    with_tests = [suite for suite in suites(asked.parts) if suite.tests]
+    with_tests = [suite for suite in found if suite.tests]
     results = run_suites(with_tests, ["sqlite"]) if with_tests else []
-    infos = asked.program.infos
-    owners = {test.place: {info.id} for info in infos.values() for test in info.tests}
     tested: set[str] = set()
     failing: set[str] = set()
     for result in results:
-        place = result.test.place
-        file = place.file.replace("_test.", ".").rpartition("/")[2]
-        beside = {i.id for i in infos.values() if i.place.file.rpartition("/")[2] == file}
-        rules = owners.get(place, beside) & set(asked.rules)
+        rules = rules_of(result.test, asked.program) & set(asked.rules)
         tested |= rules
         failing |= set() if result.passed else rules
     return tested, failing

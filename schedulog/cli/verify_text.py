@@ -87,6 +87,8 @@ def tell(lines: Sequence[Line], found: Findings, effort: Effort, asked: Asked) -
     if found.counterexample is not None:
         typer.echo(f"\n{finding_of(found.counterexample, asked)}\n")
         typer.echo(found.counterexample.sample.as_test(title_of(found.counterexample)), nl=False)
+        for name, members in found.counterexample.kernels:
+            typer.echo(f"% kernel {name}: {' '.join(members)}")
 
 
 def record_of(
@@ -110,6 +112,7 @@ def record_of(
         else {
             "kind": bad.fault.kind, "code": bad.fault.code, "text": bad.fault.text, "culprits": list(bad.culprits),
             "graph": str(bad.sample.recipe), "options": dict(bad.sample.options), "test": bad.sample.as_test(title_of(bad)),
+            "kernels": [{"name": name, "members": list(members)} for name, members in bad.kernels],
         },
         "written": [str(path) for path in [*([saved] if saved else []), *kept]],
     }  # fmt: skip

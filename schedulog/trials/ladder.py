@@ -16,13 +16,13 @@ from random import Random
 from typing import Final
 
 from schedulog.scheduler.language.program import Program
-from schedulog.trials.draw import draw_recipe
+from schedulog.trials.candidates import Candidates
 from schedulog.trials.minimal import minimal
-from schedulog.trials.parts import clauses, only, strings
+from schedulog.trials.parts import clauses, only
 from schedulog.trials.recipe import Sample
+from schedulog.trials.seeds import NO_SEEDS, Seeds
 from schedulog.trials.shrink import shrink
 from schedulog.trials.small import small_recipes
-from schedulog.trials.switches import draw_options
 from schedulog.trials.trial import Fault, Trials, Tried
 
 SMALL: Final = 4
@@ -49,11 +49,13 @@ class Effort:
 @dataclass(frozen=True, eq=False)
 class Counterexample:
     """A graph on which the rules go wrong, made small; `culprits` are the clauses without any of which it goes right,
-    none if core alone does it."""
+    none if core alone does it. `kernels` are those of its schedule, by their names and what each computes, as far as there
+    is one."""
 
     sample: Sample
     fault: Fault
     culprits: tuple[str, ...]
+    kernels: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(eq=False)
@@ -99,13 +101,19 @@ Progress = Callable[[str, int, int], None]
 
 
 def try_rules(
-    program: Program, watched: Sequence[str], devices: Sequence[str], effort: Effort, progress: Progress
+    program: Program,
+    watched: Sequence[str],
+    devices: Sequence[str],
+    effort: Effort,
+    progress: Progress,
+    seeds: Seeds = NO_SEEDS,
 ) -> Findings:
-    """Try a rule set on random graphs, then on all small ones, up to the first counterexample or the end of the time."""
+    """Try a rule set on random graphs and on some near `seeds`, then on all small ones, up to the first counterexample or the
+    end of the time."""
     trials = Trials(program, devices, watched)
     found = Findings(tuple(devices))
     begin = time.monotonic()
-    fault = _random(trials, found, effort, begin + effort.seconds, progress)
+    fault = _random(trials, found, seeds, effort, begin + effort.seconds, progress)
     if fault is None and effort.exhaustive and not found.late:
         fault = _exhaustive(trials, found, effort, begin + effort.seconds, progress)
     if fault is not None:
@@ -116,9 +124,10 @@ def try_rules(
 
 
 def _random(
-    trials: Trials, found: Findings, effort: Effort, end: float, progress: Progress
+    trials: Trials, found: Findings, seeds: Seeds, effort: Effort, end: float, progress: Progress
 ) -> _Broken | None:
-    chosen = (tried for tried in _drawn(trials, found, effort) if time.monotonic() < end or _note_late(found))
+    drawn = _drawn(trials, found, seeds, effort)
+    chosen = (tried for tried in drawn if time.monotonic() < end or _note_late(found))
     for batch in _batches(islice(chosen, effort.graphs), end):
         fault = _first_fault(trials, batch)
         if fault is not None:
@@ -138,18 +147,16 @@ def _note_late(found: Findings) -> bool:
     return False
 
 
-def _drawn(trials: Trials, found: Findings, effort: Effort) -> Iterator[Tried]:
-    """Random graphs that are worth a run: a watched rule fires, or something is wrong; and some others."""
+def _drawn(trials: Trials, found: Findings, seeds: Seeds, effort: Effort) -> Iterator[Tried]:
+    """Graphs that are worth a run: a watched rule fires, or something is wrong; and some others."""
     generator = Random(effort.seed)
-    liked = {text.lower() for rule in trials.rules for text in strings(rule)}
+    candidates = Candidates(trials.written.program, trials.rules, seeds, generator)
     for _ in range(effort.graphs * _CANDIDATES):
         if found.late:
             return
-        sample = Sample(
-            draw_recipe(generator, favoured=liked), draw_options(trials.written.program, generator)
-        )
-        other = generator.random() < _OTHERS
+        sample, other = candidates.draw(), generator.random() < _OTHERS
         tried = trials.decide(sample)
+        candidates.note(tried.fired)
         found.drawn += 1
         if tried.fired or tried.fault or other:
             yield tried
@@ -209,4 +216,16 @@ def _counterexample(program: Program, trials: Trials, broken: _Broken) -> Counte
         return breaks(small, Trials(only(program, kept), trials.devices))
 
     fault = trials.fault(small, execute=broken.executed) or broken.fault
-    return Counterexample(small, fault, tuple(minimal(clauses(program), guilty)))
+    culprits = tuple(minimal(clauses(program), guilty))
+    return Counterexample(small, fault, culprits, _kernels(trials.decide(small, order=False)))
+
+
+def _kernels(tried: Tried) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The kernels of a schedule in running order, each with the values that it computes, as the graph names them."""
+    if tried.schedule is None:
+        return ()
+    names = {n.base: name for name, n in tried.sample.recipe.made.names.items()}
+    return tuple(
+        (k.name, tuple(names.get(n, str(n.op.value).lower()) for n in k.members))
+        for k in tried.schedule.kernels
+    )

@@ -9,10 +9,10 @@ from typing import Final
 
 from schedulog.errors import GraphError
 from schedulog.facts.notation import DTYPES
+from schedulog.trials.exactness import values_of
 from schedulog.trials.recipe import Recipe, Sample, Step, words
+from schedulog.trials.value import short_name
 
-_NUMBER: Final = re.compile(r"\d+")
-_SIZED: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 _OTHER_TYPE: Final = re.compile(rf"\b(?:{'|'.join(name for name in DTYPES if name != 'f32')})\b")
 _MOST: Final = 2_000
 """Candidates that are tried at most."""
@@ -42,15 +42,13 @@ def shrink(sample: Sample, breaks: Callable[[Sample], bool]) -> Sample:
 def _weight(sample: Sample) -> tuple[int, int, int]:
     """What is made smaller: steps and outputs first, then switches, then the numbers in the text and types but f32."""
     recipe = sample.recipe
-    text = str(recipe)
-    numbers = sum(int(n) for part in _SIZED.findall(text) for n in _NUMBER.findall(part))
-    types = len(_OTHER_TYPE.findall(text))
-    return len(recipe.steps) * 4 + len(recipe.wanted), len(sample.options), numbers + types
+    types = len(_OTHER_TYPE.findall(str(recipe)))
+    return len(recipe.steps) * 4 + len(recipe.wanted), len(sample.options), sum(recipe.sizes) + types
 
 
 def _is_graph(sample: Sample) -> bool:
     try:
-        return bool(sample.recipe.made.graph.nodes)
+        return bool(sample.recipe.made.graph.nodes) and values_of(sample.recipe) is not None
     except GraphError:
         return False
 
@@ -70,8 +68,7 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
         yield from _without(recipe, step)
     yield from _resized(recipe)
     for dtype in sorted(set(_OTHER_TYPE.findall(str(recipe)))):
-        steps = (replace(s, operands=tuple(_retyped(o, dtype) for o in s.operands)) for s in recipe.steps)
-        yield replace(recipe, steps=tuple(steps))
+        yield recipe.retyped(re.compile(rf"\b{dtype}\b"), "f32")
 
 
 def _without(recipe: Recipe, step: Step) -> Iterator[Recipe]:
@@ -83,8 +80,7 @@ def _without(recipe: Recipe, step: Step) -> Iterator[Recipe]:
     if step.op not in ("load", "bind"):
         n = recipe.made.names[step.name]
         if all(isinstance(size, int) for size in n.shape):
-            short = next(name for name, dtype in DTYPES.items() if dtype == n.dtype)
-            fresh = Step(step.name, "load", (f"{short}[{','.join(map(str, n.shape))}]",))
+            fresh = Step(step.name, "load", (f"{short_name(n.dtype)}[{','.join(map(str, n.shape))}]",))
             steps = tuple(fresh if s is step else s for s in recipe.steps)
             yield replace(recipe, steps=steps, wanted=tuple(w for w in recipe.wanted if w != step.name))
 
@@ -98,27 +94,11 @@ def _instead(recipe: Recipe, name: str, other: str) -> Recipe:
 
 
 def _resized(recipe: Recipe) -> Iterator[Recipe]:
-    """Every size of one value made smaller, wherever it stands; then single numbers."""
-    text = str(recipe)
-    sizes = sorted({int(n) for part in _SIZED.findall(text) for n in _NUMBER.findall(part)}, reverse=True)
-    for size in sizes:
+    """Every size of one value made smaller, wherever it stands."""
+    for size in sorted(set(recipe.sizes), reverse=True):
         for smaller in dict.fromkeys((1, 2, size - 1)):
             if 0 < smaller < size:
-                yield _mapped(recipe, lambda m, a=size, b=smaller: str(b) if int(m[0]) == a else m[0])  # type: ignore[misc]
-
-
-def _retyped(operand: str, dtype: str) -> str:
-    return re.sub(rf"\b{dtype}\b", "f32", operand)
-
-
-def _mapped(recipe: Recipe, change: Callable[[re.Match[str]], str]) -> Recipe:
-    def inside(text: str) -> str:
-        return _SIZED.sub(lambda part: _NUMBER.sub(change, part[0]), text)
-
-    steps = (
-        replace(s, operands=tuple(map(inside, s.operands)), options=inside(s.options)) for s in recipe.steps
-    )
-    return replace(recipe, steps=tuple(steps))
+                yield recipe.resized(size, smaller)
 
 
 def _renamed(recipe: Recipe) -> Recipe:
@@ -131,10 +111,4 @@ def _renamed(recipe: Recipe) -> Recipe:
     if any(word in names.values() for step in recipe.steps for word in words(step) - set(names)):
         return recipe
 
-    def put(text: str) -> str:
-        return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m[0], m[0]), text)
-
-    steps = tuple(
-        Step(names[s.name], s.op, tuple(map(put, s.operands)), put(s.options)) for s in recipe.steps
-    )
-    return Recipe(steps, tuple(names[w] for w in recipe.wanted))
+    return recipe.renamed(names)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 
 from schedulog.scheduler.given import least_values, switches
 from schedulog.scheduler.language.program import Program
 
 
-def draw_options(program: Program, generator: Random) -> Mapping[str, int]:
+def draw_options(program: Program, generator: Random) -> dict[str, int]:
     """Some of the switches that the rules ask about: on, or as a limit so low that small graphs reach it.
 
     `verify` is left alone: trials always ask for all checks.
