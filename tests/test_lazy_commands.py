@@ -44,3 +44,28 @@ def test_the_list_says_what_the_command_says(name: str) -> None:
     command = COMMANDS[name]
     assert command.docstring() == inspect.getdoc(command.function())
     assert command.load().name == name
+
+
+def test_the_list_has_the_first_paragraph_and_the_command_all_of_them() -> None:
+    why = COMMANDS["why"].load().help
+    assert why.startswith("Say why something holds: the rules, down to the facts of the graph.\n\nOf a fact,")
+    assert why.count("\n") == 2
+    child = subprocess.run(
+        [sys.executable, "-m", "schedulog", "--help"], cwd=ROOT, text=True, capture_output=True, check=True
+    )
+    assert "Say why something holds:" in child.stdout
+    assert "Of a fact," not in child.stdout
+
+
+def test_a_pack_that_is_not_there_is_told_with_the_way_to_others() -> None:
+    child = subprocess.run(
+        [sys.executable, "-m", "schedulog", "rules", "--pack", "./zz"],
+        cwd=ROOT,
+        check=False,
+        text=True,
+        capture_output=True,
+    )
+    assert child.stderr == (
+        "error[SL716] no rule here is of the pack `./zz`\n"
+        "  help: packs: classic, core; of another one name its folder: schedulog rules ./FOLDER\n"
+    )

@@ -77,8 +77,10 @@ def bisect_command(
     set_: Options = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what breaks a graph: of the rules beside core the fewest that are needed, or the first decision. Without an option
-    an error counts as broken, and wrong numbers on any device."""
+    """Find what breaks a graph: of the rules beside core the fewest that are needed, or the first decision.
+
+    Without an option an error counts as broken, and wrong numbers on any device.
+    """
     condition = _condition(error, kernels, check, wrong=wrong)
     if decisions and check is not None:
         raise typer.BadParameter("decisions are no rules that a command could be given", param_hint="--check")

@@ -37,7 +37,10 @@ def check_command(
     format_: Format = "text",
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a rule file changes.")] = False,
 ) -> int:
-    """Check rules: all mistakes at once. Without a path: every pack, and ./schedulog_rules if it is there."""
+    """Check rules: all mistakes at once.
+
+    Without a path: every pack, and ./schedulog_rules if it is there.
+    """
     write = FORMATS.get(format_)
     if write is None:
         raise typer.BadParameter(f"`{format_}` is none of {', '.join(FORMATS)}", param_hint="--format")

@@ -58,7 +58,10 @@ def graph_command(
     const: Constants = None,
     set_: Options = None,
 ) -> None:
-    """Draw a graph: its operations, kernels and order, with the reasons. The page is one file and loads nothing."""
+    """Draw a graph: its operations, kernels and order, with the reasons.
+
+    The page is one file and loads nothing.
+    """
     given, options = bindings(dim, shape, const), pairs(set_ or (), "--set", int)
     if output is not None:
         _check_output(output, source)

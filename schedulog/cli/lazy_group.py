@@ -28,10 +28,10 @@ class LazyGroup(TyperGroup):
 
     # What typer calls a context is click's class in some versions and its own in others.
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help of the group, with that of each command."""
+        """Print the help of the group, with the first paragraph of each command's."""
         for command in self.commands.values():
             if isinstance(command, _Unloaded):
-                command.help = command.docstring()
+                command.help = _paragraphs(command.docstring())[0]
         super().format_help(ctx, formatter)
 
 
@@ -49,7 +49,7 @@ class _Unloaded(TyperCommand):
     def load(self) -> Any:
         """The command itself."""
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name)(self.function())
+        alone.command(self.name, help="\n\n".join(_paragraphs(self.docstring())))(self.function())
         return get_command(alone)
 
     def function(self) -> Callable[..., Any]:
@@ -68,3 +68,8 @@ class _Unloaded(TyperCommand):
     @property
     def _function(self) -> str:
         return f"{self.name}_command"
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Each on one line: typer keeps the line breaks of the source, and breaks lines for the terminal besides."""
+    return [" ".join(part.split()) for part in text.split("\n\n")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Annotated
 
@@ -47,10 +48,14 @@ def rules_command(
     for name in pack or ():
         if name not in names:
             raise UsageError("SL716", f"no rule here is of the pack `{name}`",
-                             help=nearest(name, names) or f"packs: {', '.join(sorted(names))}")  # fmt: skip
+                             help=nearest(name, names) or _packs(names))  # fmt: skip
     found = [rule for rule in found if not pack or rule.pack in pack]
     if as_json:
         print_json([asdict(rule) for rule in found])
         return
     rows = [(r.id, r.kind, r.status, r.rung, r.place, r.title) for r in found]
     print_table(("rule", "kind", "status", "rung", "place", "title"), rows)
+
+
+def _packs(names: Collection[str]) -> str:
+    return f"packs: {', '.join(sorted(names))}; of another one name its folder: schedulog rules ./FOLDER"

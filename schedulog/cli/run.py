@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from schedulog.scheduler.kernels import Kernel
 
 GraphPath = Annotated[str, typer.Argument(help="A graph: .onnx, .json, or a record .jsonl[.gz]#LINE.")]
-Rules = Annotated[list[str] | None, typer.Option("--rules", help="A rule pack, file or folder; repeatable.")]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option("--rules", help="A rule pack, file or folder (classic if left out); repeatable."),
+]
 Options = Annotated[list[str] | None, typer.Option("--set", help="A switch for the rules: FUSE_ARANGE=1.")]
 Engine = Annotated[str, typer.Option("--engine", help="sqlite, pydatalog or clingo.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -28,7 +28,10 @@ def sql_command(
     param: Annotated[list[str] | None, typer.Option(help="A parameter: old=1; repeatable.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print columns and rows as JSON.")] = False,
 ) -> None:
-    """Ask a saved run in SQL. Without a query: a prompt on a terminal, else the query from standard input."""
+    """Ask a saved run in SQL.
+
+    Without a query: a prompt on a terminal, else the queries from standard input.
+    """
     values = pairs(param or (), "--param", _number)
     connection = open_database(database)
     try:

@@ -39,8 +39,10 @@ def why_command(
     set_: Options = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a fact holds, an operand is fused or not, a kernel is one, two nodes are in one kernel; or which rules give
-    the facts of a relation: down to the facts of the graph."""
+    """Say why something holds: the rules, down to the facts of the graph.
+
+    Of a fact, an operand that is fused or not, a kernel, or two nodes in one kernel; of a relation, which rules give its facts.
+    """
     with working(f"asking {source}"):
         decisions, assumed = decisions_of(source, run, rules, bindings(dim, shape, const), set_)
         answer = explain(decisions, question, every=every)

@@ -41,9 +41,11 @@ def whynot_command(
     set_: Options = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a fact does not hold: which rules could derive it, the conditions that fail, and the smallest repairs. Why an
-    operand is not fused, or two nodes are not in one kernel: where they are cut, by which rules, and the smallest repair. Of
-    a relation: which single conditions keep further facts out."""
+    """Say why something does not hold, and the smallest repairs.
+
+    Of a fact: which rules could derive it, and the conditions that fail. Of an operand that is not fused, or two nodes that are
+    not in one kernel: where they are cut, and by which rules. Of a relation: which single conditions keep further facts out.
+    """
     with working(f"asking {source}"):
         decisions, assumed = decisions_of(source, run, rules, bindings(dim, shape, const), set_)
         answer = explain(decisions, question, negated=True)
