@@ -77,7 +77,7 @@ def test_a_not_shows_what_blocks_it(decisions: Decisions) -> None:
     assert (failure.text, failure.filled) == ("not shared(N)", "not shared(n2)")
     (blocker,) = failure.blockers
     assert (blocker.fact, blocker.rule) == ("shared(n2)", "mine/shared#1")
-    assert blocker.premises[2] == "3 != 6"
+    assert blocker.premises[2] == "n3 != n6"
     assert [str(repair) for repair in answer.repairs] == [
         "drop condition 2 of mine/free#1",
         "without shared(n2)",

@@ -29,8 +29,8 @@ from schedulog.scheduler.language.program import (
     Term,
     Var,
 )
-from schedulog.scheduler.language.rule_text import format_item
-from schedulog.scheduler.why.match import Matcher, Rows, Values, substituted
+from schedulog.scheduler.why.filled import filled_text, shown_values
+from schedulog.scheduler.why.match import Matcher, Rows, Values
 from schedulog.scheduler.why.proof import Absence, Condition, Proof
 
 Fact = tuple[str, Row]
@@ -232,35 +232,9 @@ class Explainer:
 
     def condition(self, rule: Rule, item: Compare | Aggregate, values: Values) -> Condition:
         """Write a comparison or an aggregate with the values it had."""
-        shown = {name: self.symbols.value(value, kind) for name, value, kind in self.typed(rule, values)}
-        if isinstance(item, Compare):
-            calls = any(
-                isinstance(part, Call) for side in (item.left, item.right) for part in postorder(side)
-            )
-            left, right = substituted(item.left, shown), substituted(item.right, shown)
-            filled = Compare(item.op, left, right, item.place)
-            return Condition("function" if calls else "comparison", format_item(filled))
-        body = tuple(self.fill(part, shown) for part in item.body)
-        terms = tuple(self.fill_term(term, shown) for term in item.terms)
-        text = format_item(Aggregate(item.op, item.result, terms, body, item.place))
-        return Condition("aggregate", f"{shown[item.result.name]}{text[len(item.result.name) :]}")
-
-    def fill(self, part: Literal_ | Compare, shown: Mapping[str, int | str]) -> Literal_ | Compare:
-        if isinstance(part, Compare):
-            left, right = substituted(part.left, shown), substituted(part.right, shown)
-            return Compare(part.op, left, right, part.place)
-        terms = tuple(self.fill_term(term, shown) for term in part.atom.terms)
-        return Literal_(Atom(part.atom.relation, terms, part.place), part.negated)
-
-    def fill_term(self, term: Term, shown: Mapping[str, int | str]) -> Term:
-        return Const(shown[term.name]) if isinstance(term, Var) and term.name in shown else term
-
-    def typed(self, rule: Rule, values: Values) -> list[tuple[str, int, str]]:
-        """Return each variable's name, value and column type; `int` where it stands in no atom."""
-        kinds: dict[str, str] = {}
-        atoms = [rule.head, *(item.atom for item in rule.body if isinstance(item, Literal_))]
-        for atom in atoms:
-            for term, column in zip(atom.terms, self.program.relations[atom.relation].columns, strict=True):
-                if isinstance(term, Var):
-                    kinds[term.name] = column.type
-        return [(name, value, kinds.get(name, "int")) for name, value in values.items()]
+        shown = shown_values(self.program, self.symbols, rule, values)
+        if isinstance(item, Aggregate):
+            return Condition("aggregate", filled_text(item, shown))
+        sides = (item.left, item.right)
+        calls = any(isinstance(part, Call) for side in sides for part in postorder(side))
+        return Condition("function" if calls else "comparison", filled_text(item, shown))

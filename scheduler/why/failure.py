@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from schedulog.scheduler.engines.join_order import Bind, Fold, order_rule
 from schedulog.scheduler.engines.model import Model
-from schedulog.scheduler.language.expression import fold, is_simple
+from schedulog.scheduler.language.expression import is_simple
 from schedulog.scheduler.language.program import (
     Aggregate,
-    Arithmetic,
     Atom,
     BodyItem,
-    Call,
     Compare,
     Const,
     Expr,
@@ -25,6 +23,7 @@ from schedulog.scheduler.language.program import (
     Var,
 )
 from schedulog.scheduler.language.rule_text import format_item
+from schedulog.scheduler.why.filled import filled_expr, filled_text, shown_values
 from schedulog.scheduler.why.match import Matcher, Rows, Values
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Absence, Condition, Proof
@@ -212,7 +211,7 @@ class Failures:
         for side in (item.left, item.right):
             if not is_simple(side):
                 text = format_item(
-                    Compare("=", _filled(side, self.shown(rule, values)), Const(0), item.place)
+                    Compare("=", filled_expr(side, self.shown(rule, values)), Const(0), item.place)
                 )
                 parts.append(f"{text.removesuffix(' = 0')} is {self.computed(side, values)}")
         return ", ".join(parts)
@@ -234,30 +233,11 @@ class Failures:
         if isinstance(item, Literal_):
             row = self.row(item.atom, values)
             return ("not " if item.negated else "") + self.names.atom(item.atom.relation, row)
-        shown = self.shown(rule, values)
-        if isinstance(item, Compare):
-            return format_item(
-                Compare(item.op, _filled(item.left, shown), _filled(item.right, shown), item.place)
-            )
-        text = format_item(Aggregate(item.op, item.result, _terms(item.terms, shown), tuple(_part(p, shown) for p in item.body), item.place))  # fmt: skip
-        result = shown.get(item.result.name)
-        head = str(result.value) if isinstance(result, Const) else item.result.name
-        return head + text[len(item.result.name) :]
+        return filled_text(item, self.shown(rule, values))
 
     def shown(self, rule: Rule, values: Values) -> dict[str, Term]:
         """The values as terms; a node's short name is written like a variable, without quotes."""
-        kinds: dict[str, str] = {}
-        inner = [part for item in rule.body if isinstance(item, Aggregate) for part in item.body]
-        atoms = [item.atom for item in (*rule.body, *inner) if isinstance(item, Literal_)]
-        for atom in (rule.head, *atoms):
-            for term, column in zip(atom.terms, self.program.relations[atom.relation].columns, strict=True):
-                if isinstance(term, Var):
-                    kinds[term.name] = column.type
-        return {name: self.term(number, kinds.get(name, "int")) for name, number in values.items()}
-
-    def term(self, number: int, kind: str) -> Term:
-        value = self.names.value(number, kind)
-        return Var(str(value)) if kind in ("node", "view") else Const(value)
+        return shown_values(self.program, self.names.symbols, rule, values)
 
 
 def _with(made: Failure, *, reason: str = "", blockers: tuple[Blocker, ...] = (), blocked: int = 0,
@@ -265,26 +245,3 @@ def _with(made: Failure, *, reason: str = "", blockers: tuple[Blocker, ...] = ()
     return Failure(
         made.number, made.text, made.filled, reason, made.words, made.untried, blockers, blocked, changes
     )
-
-
-def _filled(expr: Expr, shown: Mapping[str, Term]) -> Expr:
-    """An expression with its known variables replaced."""
-
-    def rebuild(part: Expr, inner: Sequence[Expr]) -> Expr:
-        if isinstance(part, Var):
-            return shown.get(part.name, part)
-        if isinstance(part, Arithmetic):
-            return Arithmetic(part.op, inner[0], inner[1])
-        return Call(part.function, tuple(inner)) if isinstance(part, Call) else part
-
-    return fold(expr, rebuild)
-
-
-def _terms(terms: Iterable[Term], shown: Mapping[str, Term]) -> tuple[Term, ...]:
-    return tuple(shown.get(term.name, term) if isinstance(term, Var) else term for term in terms)
-
-
-def _part(part: Literal_ | Compare, shown: Mapping[str, Term]) -> Literal_ | Compare:
-    if isinstance(part, Compare):
-        return Compare(part.op, _filled(part.left, shown), _filled(part.right, shown), part.place)
-    return Literal_(Atom(part.atom.relation, _terms(part.atom.terms, shown), part.place), part.negated)

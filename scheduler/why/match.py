@@ -17,7 +17,6 @@ from schedulog.scheduler.language.program import (
     Aggregate,
     Arithmetic,
     Atom,
-    Call,
     Const,
     Expr,
     Literal_,
@@ -260,16 +259,3 @@ def _whole(step: Scan, terms: Sequence[Term]) -> bool:
 def _name(term: Term) -> str:
     assert isinstance(term, Var)
     return term.name
-
-
-def substituted(expr: Expr, values: Mapping[str, int | str]) -> Expr:
-    """Return an expression with its known variables replaced by their values."""
-
-    def rebuild(part: Expr, inner: Sequence[Expr]) -> Expr:
-        if isinstance(part, Var):
-            return Const(values[part.name]) if part.name in values else part
-        if isinstance(part, Arithmetic):
-            return Arithmetic(part.op, inner[0], inner[1])
-        return Call(part.function, tuple(inner)) if isinstance(part, Call) else part
-
-    return fold(expr, rebuild)

@@ -19,9 +19,7 @@ class Names:
 
     def value(self, number: int, kind: str) -> int | str:
         """What a number means in a column of type `kind`: "n12", "v3", the text of a string, or the number."""
-        if kind in _LETTERS:
-            return f"{_LETTERS[kind]}{number}"
-        return self.symbols.value(number, kind)
+        return value_text(self.symbols, number, kind)
 
     def columns(self, relation: str) -> list[Callable[[int], int | str]]:
         """One function a column that does what `value` does, with what can be known before done before."""
@@ -52,6 +50,16 @@ class Names:
         columns = self.program.relations[relation].columns
         nodes = [n for n, c in zip(row, columns, strict=True) if c.type == "node" and n is not None]
         return [self.graph.describe(n) for n in dict.fromkeys(nodes)]
+
+
+def value_text(symbols: Symbols, number: int, kind: str) -> int | str:
+    """What `Names.value` gives."""
+    return f"{_LETTERS[kind]}{number}" if kind in _LETTERS else symbols.value(number, kind)
+
+
+def is_numbered(kind: str) -> bool:
+    """Whether values of this type are written as a letter and a number."""
+    return kind in _LETTERS
 
 
 _LETTERS = {"node": "n", "view": "v"}
