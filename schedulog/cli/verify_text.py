@@ -87,8 +87,9 @@ def tell(lines: Sequence[Line], found: Findings, effort: Effort, asked: Asked) -
     if found.counterexample is not None:
         typer.echo(f"\n{finding_of(found.counterexample, asked)}\n")
         typer.echo(found.counterexample.sample.as_test(title_of(found.counterexample)), nl=False)
-        for name, members in found.counterexample.kernels:
-            typer.echo(f"% kernel {name}: {' '.join(members)}")
+        for kernel in found.counterexample.kernels:
+            made = f" computes {' '.join(kernel.members)}" if kernel.members else ""
+            typer.echo(f"% kernel {kernel.name}{made} reads {' '.join(kernel.reads) or 'nothing'}")
 
 
 def record_of(
@@ -112,7 +113,7 @@ def record_of(
         else {
             "kind": bad.fault.kind, "code": bad.fault.code, "text": bad.fault.text, "culprits": list(bad.culprits),
             "graph": str(bad.sample.recipe), "options": dict(bad.sample.options), "test": bad.sample.as_test(title_of(bad)),
-            "kernels": [{"name": name, "members": list(members)} for name, members in bad.kernels],
+            "kernels": [asdict(kernel) for kernel in bad.kernels],
         },
         "written": [str(path) for path in [*([saved] if saved else []), *kept]],
     }  # fmt: skip

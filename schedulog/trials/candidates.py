@@ -70,4 +70,4 @@ class Candidates:
         recipe = replace(changed)
         if self.random.random() < _UNCHANGED:
             return replace(seed, recipe=recipe)
-        return Sample(recipe, draw_options(self.program, self.random) | seed.options)
+        return Sample(recipe, draw_options(self.program, self.random) | dict(seed.options))

@@ -15,6 +15,8 @@ from itertools import islice
 from random import Random
 from typing import Final
 
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
 from schedulog.scheduler.language.program import Program
 from schedulog.trials.candidates import Candidates
 from schedulog.trials.minimal import minimal
@@ -46,16 +48,24 @@ class Effort:
     seconds: float = 300.0
 
 
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """A kernel by its name, with the names of what it computes and of what it reads."""
+
+    name: str
+    members: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Counterexample:
     """A graph on which the rules go wrong, made small; `culprits` are the clauses without any of which it goes right,
-    none if core alone does it. `kernels` are those of its schedule, by their names and what each computes, as far as there
-    is one."""
+    none if core alone does it. `kernels` are those of its schedule, if there is one."""
 
     sample: Sample
     fault: Fault
     culprits: tuple[str, ...]
-    kernels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    kernels: tuple[KernelLine, ...] = ()
 
 
 @dataclass(eq=False)
@@ -207,7 +217,7 @@ def _counterexample(program: Program, trials: Trials, broken: _Broken) -> Counte
     """The sample made small, with the fault it still has and the clauses that are needed for it."""
 
     def breaks(candidate: Sample, tried: Trials = trials) -> bool:
-        found = tried.fault(candidate, execute=broken.executed)
+        found = tried.fault(candidate, execute=broken.executed, order=broken.fault.kind == "order")
         return found is not None and found.key == broken.fault.key
 
     small = shrink(broken.sample, breaks)
@@ -220,12 +230,14 @@ def _counterexample(program: Program, trials: Trials, broken: _Broken) -> Counte
     return Counterexample(small, fault, culprits, _kernels(trials.decide(small, order=False)))
 
 
-def _kernels(tried: Tried) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The kernels of a schedule in running order, each with the values that it computes, as the graph names them."""
+def _kernels(tried: Tried) -> tuple[KernelLine, ...]:
+    """The kernels of a schedule in running order, with the names of the graph; where it has none, the operation."""
     if tried.schedule is None:
         return ()
-    names = {n.base: name for name, n in tried.sample.recipe.made.names.items()}
-    return tuple(
-        (k.name, tuple(names.get(n, str(n.op.value).lower()) for n in k.members))
-        for k in tried.schedule.kernels
-    )
+    # A look at a value comes behind it and does not take its name away.
+    names = {n.base: name for name, n in reversed([*tried.sample.recipe.made.names.items()])}
+
+    def told(nodes: Iterable[Node]) -> tuple[str, ...]:
+        return tuple(names.get(n.base, n.op.value.lower()) for n in nodes if n.op is not Op.VIEW)
+
+    return tuple(KernelLine(k.name, told(k.members), told(k.reads)) for k in tried.schedule.kernels)

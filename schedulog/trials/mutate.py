@@ -93,12 +93,13 @@ def _exchange(here: _Here) -> Recipe:
     for step in here.recipe.steps:
         kind = kinds.get(step.name, "b")
         reduces = step.op in _REDUCTIONS and bool(step.options)
-        for ops in (_REDUCTIONS,) if reduces else (UNARY[kind], BINARY[kind]):
+        tables: list[Sequence[str]] = [_REDUCTIONS] if reduces else [UNARY[kind], BINARY[kind]]
+        for ops in tables:
             found += [(step, ops)] if step.op in ops and len(ops) > 1 else []
     if not found:
         return here.recipe
-    step, ops = here.random.choice(found)
-    return _replaced(here.recipe, step, [replace(step, op=here.random.choice(ops))])
+    step, others = here.random.choice(found)
+    return _replaced(here.recipe, step, [replace(step, op=here.random.choice(others))])
 
 
 def _retype(here: _Here) -> Recipe:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -74,8 +75,16 @@ class Trials:
         self.rules = [rule for rule in program.rules if rule.id in wanted]
         self.relations = {rule.head.relation for rule in program.rules}
         self.written = Scheduler(program, limits=limits)
-        self.shuffled = Scheduler(shuffled(program, _ORDER), limits=limits)
-        self.core = Scheduler(load_program(()), limits=limits)
+        self.limits = limits
+
+    @cached_property
+    def shuffled(self) -> Scheduler:
+        """The rules in another order. Made when it is asked for, as `core` is: most trials of a culprit need neither."""
+        return Scheduler(shuffled(self.written.program, _ORDER), limits=self.limits)
+
+    @cached_property
+    def core(self) -> Scheduler:
+        return Scheduler(load_program(()), limits=self.limits)
 
     def decide(self, sample: Sample, *, order: bool = True) -> Tried:
         """Schedule a sample; with `order` once more with everything shuffled."""
@@ -106,9 +115,9 @@ class Trials:
             for t in tried
         ]
 
-    def fault(self, sample: Sample, *, execute: bool = True) -> Fault | None:
-        """What is wrong with one sample; without `execute` its numbers are not looked at."""
-        tried = self.decide(sample)
+    def fault(self, sample: Sample, *, execute: bool = True, order: bool = True) -> Fault | None:
+        """What is wrong with one sample; without `execute` its numbers are not looked at, without `order` no other order."""
+        tried = self.decide(sample, order=order)
         return tried.fault or (self._executed(tried) if execute else None)
 
     def _executed(self, tried: Tried) -> Fault | None:
