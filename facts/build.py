@@ -175,7 +175,9 @@ def assign(target: Node, value: Node, label: str = "") -> Node:
         raise GraphError("SL212", f"ASSIGN of {value.dtype} to {target.dtype}", help="cast the value first")
     if found.parts == 1:
         return node(Op.ASSIGN, (found.memory, value), found.look, label=label)
-    pieces = bitcast(reshape(value, (*value.shape, 1)), found.dtype, label)
+    # Memory is written elsewhere only as it is, so what is taken apart has to be here first.
+    here = copy(value, found.memory.device, label=label)
+    pieces = bitcast(reshape(here, (*value.shape, 1)), found.dtype, label)
     stored = node(Op.ASSIGN, (found.memory, pieces), found.look, label=label)
     return reshape(bitcast(stored, target.dtype, label), target.shape, label)
 

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from schedulog.errors import GraphError
 from schedulog.facts import build
-from schedulog.facts.node import Node
+from schedulog.facts.device_name import is_file
+from schedulog.facts.dtype import DType
+from schedulog.facts.node import Node, node
 from schedulog.facts.ops import Op
 from schedulog.facts.place import target_of
 from schedulog.origin import caller
 from schedulog.pending import PENDING, Waiting, compute
+
+
+def bits_of(n: Node, dtype: DType, label: str = "") -> Node:
+    """The bits of a value as `dtype`. Raises GraphError SL212.
+
+    A look at memory as its own type is a node too: without one a write to it would go to a new tensor, and be lost.
+    """
+    if n.dtype != dtype or is_file(n.device):
+        return build.bitcast(n, dtype, label)
+    return node(Op.BITCAST, (n,), None, dtype, label)
 
 
 def shows_bits(n: Node) -> bool:

@@ -14,6 +14,7 @@ from schedulog.facts.buffer import Buffer
 from schedulog.facts.graph import graph_of
 from schedulog.facts.node import Node, topological
 from schedulog.facts.ops import Op
+from schedulog.facts.simplify import simplify
 from schedulog.runtimes.evaluate import evaluate
 from schedulog.runtimes.memory import allocate, room_for
 
@@ -65,8 +66,9 @@ def compute(tensors: Iterable[Waiting], writes: Sequence[Node] = (), device: str
     contents. Raises what scheduling and running raise.
     """
     wanted = _with_readers({id(t): t for t in tensors}, writes)
-    plain = [t for t in wanted if _is_plain(t.node)]
-    for t, value in zip(plain, evaluate([t.node for t in plain], {}), strict=True):
+    forms = _plain_forms([t.node for t in wanted], writes)
+    plain = [t for t in wanted if t.node in forms]
+    for t, value in zip(plain, evaluate([forms[t.node] for t in plain], {}), strict=True):
         with room_for("a tensor", value.size, t.node.dtype):
             t.settle(np.array(value))
     rest = [t for t in wanted if not t.owner or t.node.base.op is not Op.BUFFER]
@@ -93,6 +95,20 @@ def perform(n: Node) -> None:
 
     made = schedule(graph_of([n]))
     made.load().run(allocate(made.schedule, {}), made.schedule.variables)
+
+
+def _plain_forms(nodes: Sequence[Node], writes: Sequence[Node]) -> dict[Node, Node]:
+    """Those of `nodes` that take a copy and no kernel, each as what it simplifies to.
+
+    x * 1 is the memory of x. Asked for as an output it would show what is written there by the same schedule, so it is copied
+    before; where nothing is written that cannot be, and nothing is simplified for it.
+    """
+    forms = {n: n for n in nodes if _is_plain(n)}
+    others = [n for n in dict.fromkeys(nodes) if n not in forms and n.op is not Op.ASSIGN]
+    if others and _overwritten([*nodes, *writes]):
+        simple = simplify(graph_of(others), preserves="values").graph.sink.src
+        forms |= {n: s for n, s in zip(others, simple, strict=True) if _is_plain(s)}
+    return forms
 
 
 def _is_plain(n: Node) -> bool:

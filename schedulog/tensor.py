@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from schedulog import numeric
-from schedulog.bits import is_bits, overwrite, refuse_detached, settle_below, shows_bits
+from schedulog.bits import bits_of, is_bits, overwrite, refuse_detached, settle_below, shows_bits
 from schedulog.device_of import (
     filed,
     in_file,
@@ -310,7 +310,11 @@ class Tensor(Operators):
         The bitcast itself means the bytes of the moment it was made; once the memory is overwritten in another way, it holds
         them by itself, and a write to it is refused (GraphError SL229).
         """
-        return self._unary("bitcast", lambda n, label: build.bitcast(n, kind_of(dtype), label))
+        with PENDING.turn:
+            if self.owner and self.node.op is Op.CONST:
+                # A single number is kept without memory until something may write to its bits.
+                self.realize()
+        return self._unary("bitcast", lambda n, label: bits_of(n, kind_of(dtype), label))
 
     def contiguous(self) -> Tensor:
         """The same value, stored when it is computed rather than recomputed by each reader."""

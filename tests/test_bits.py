@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -233,6 +234,43 @@ class TestTensors:
         assert (t.tolist(), twice.tolist()) == (wanted.tolist(), (values * 2).tolist())
         t.bitcast(np.float64).assign([1.5, 2.5, 3.5])
         wanted.view(np.float64)[:] = [1.5, 2.5, 3.5]
+        assert t.tolist() == wanted.tolist()
+
+    @pytest.mark.parametrize(
+        "make", [lambda t: t + 0, lambda t: t * 1, lambda t: t.bitcast(np.int64) + 0], ids=str
+    )
+    def test_what_simplifies_to_memory_has_the_values_of_its_moment(
+        self, make: Callable[[Tensor], Tensor]
+    ) -> None:
+        for write in (
+            lambda t: t.__setitem__(slice(0, 2), 9),
+            lambda t: t.bitcast(np.uint64).__setitem__(slice(0, 2), 9),
+            lambda t: t.assign([9, 9, 2, 3]).realize(),
+        ):
+            t = Tensor(np.arange(4, dtype=np.int64))
+            earlier = make(t)
+            write(t)
+            assert (earlier.tolist(), t.tolist()) == ([0, 1, 2, 3], [9, 9, 2, 3])
+
+    def test_a_bitcast_to_the_same_type_is_the_memory_too(self) -> None:
+        t = Tensor(np.arange(4, dtype=np.int64))
+        before = t.bitcast(np.int64)
+        t.bitcast(np.int64)[1:3] = 7
+        assert (before.tolist(), t.tolist()) == ([0, 1, 2, 3], [0, 7, 7, 3])
+        t.bitcast(np.int64).assign(5)
+        assert t.tolist() == [5] * 4
+
+    @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+    def test_the_bits_of_a_single_number(self, dtype: Any) -> None:
+        t = Tensor(np.array(25, np.int8))
+        t.bitcast(dtype).assign(3)
+        assert t.tolist() == 3
+
+    def test_wider_elements_from_another_device(self) -> None:
+        values = np.arange(8, dtype=np.uint16)
+        t, wanted = Tensor(values, device="numpy:1"), values.copy()
+        t.bitcast(np.uint64)[1:] = np.array([2**40 + 5], np.uint64)
+        wanted.view(np.uint64)[1] = 2**40 + 5
         assert t.tolist() == wanted.tolist()
 
     def test_an_assign_that_waits_is_done_first_and_its_own_bits_are_read_before(self) -> None:
