@@ -156,9 +156,23 @@ def test_a_command_judges_a_file_of_the_rules(
         (["--wrong", "--error", "SL120"], "give one of them"),
         (["--kernels", "many"], "`many` is not of the form '> 5'"),
         (["--decisions", "--check", "true"], "decisions are no rules"),
+        (["--error", "SL999"], "there is no error code `SL999`"),
+        (["--check", " "], "the command is empty"),
+        (["--check", "no-such-command {rules}"], "the shell cannot run `no-such-command {rules}`"),
     ],
 )
 def test_wrong_use(files: Any, options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     graph, rules = files(STORES)
     assert main(["bisect", graph, "--rules", rules, *options]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_rules_that_do_not_end_are_given_up_soon(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    counting = ".decl up(n: int)\n%! id: my/up    %! kind: helper\nup(0) :- computed(_).\nup(M) :- up(N),\n   M = N + 1.\n"
+    graph, rules = files(
+        RULES + counting + "%! id: my/tops    %! kind: realize\nrealize(N) :- computed(N), up(3).\n"
+    )
+    assert main(["bisect", graph, "--rules", rules, "--error", "sl140"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("error SL140: 2 of 8 clauses beside core are needed")
+    assert "up(M) :- up(N), M = N + 1." in told

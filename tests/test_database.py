@@ -185,8 +185,16 @@ def test_why_by_short_name_and_by_label(run: Run) -> None:
 @pytest.mark.parametrize(
     ("question", "code", "help"),
     [
-        ("realize(", "SL710", "ask like this: realize(n12)"),
-        ("realize(n2,)", "SL710", "ask like this: realize(n12)"),
+        (
+            "realize(",
+            "SL710",
+            "ask like this: realize(n12), 'n3 -> n5', 'one_kernel(n3, n5)', 'kernel k3', realize",
+        ),
+        (
+            "realize(n2,)",
+            "SL710",
+            "ask like this: realize(n12), 'n3 -> n5', 'one_kernel(n3, n5)', 'kernel k3', realize",
+        ),
         ("realise(n2)", "SL711", "did you mean `realize`"),
         ("realize(n2, n3)", "SL712", "realize(n: node)"),
         ("realize(n99)", "SL713", "nodes: n0 to n6"),

@@ -147,6 +147,23 @@ def test_a_comparison_that_was_killed_goes_on(tmp_path: Path, lines: list[bytes]
     assert len(after) == len(lines) and set(before) <= set(after)
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes are found by their group")
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path, lines: list[bytes]) -> None:
+    (tmp_path / "calls.jsonl").write_bytes(b"".join(lines) * 40)
+    arguments = [sys.executable, "-m", "schedulog", "diff", "--corpus", "calls.jsonl", *EDIT, "--resume", "kept.db",
+                 "--jobs", "2"]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, start_new_session=True
+    )
+    while process.poll() is None and not kept_or_none(tmp_path / "kept.db"):
+        time.sleep(0.02)
+    process.kill()
+    # The others hold the pipe too: it ends when all of them are gone.
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+
+
 def kept_or_none(path: Path) -> list[tuple[Any, ...]]:
     """What is kept so far; nothing while the file is being made."""
     try:

@@ -160,6 +160,7 @@ def test_a_fact_of_the_graph_and_a_head_that_does_not_fit(decisions: Decisions) 
         ("free(", "SL710"),
         ("fre(n2)", "SL711"),
         ("free(n2, n3)", "SL712"),
+        ("one_kernel(n2)", "SL712"),
         ("free(n99)", "SL713"),
         ("free(n4)", "SL718"),
         ("free(_)", "SL718"),

@@ -49,6 +49,13 @@ def find_row(text: str, model: Model, graph: Graph) -> tuple[str, Row]:
     """
     name, terms = _parsed(text)
     relation = model.program.relations.get(name)
+    if relation is None and name == "one_kernel":
+        raise UsageError(
+            "SL712",
+            f"`one_kernel` has 2 arguments, not {len(terms)}",
+            where=text,
+            help="one_kernel(a: node, b: node)",
+        )
     if relation is None:
         raise UsageError("SL711", f"no relation is called `{name}`", where=text,
                          help=_nearest(name, model.program.relations))  # fmt: skip
@@ -76,7 +83,11 @@ def _parsed(text: str) -> tuple[str, list[tuple[str, bool]]]:
         if term[4] and position == len(inner):
             found = None
     if found is None:
-        raise UsageError("SL710", f"cannot read the question `{text}`", help="ask like this: realize(n12)")
+        raise UsageError(
+            "SL710",
+            f"cannot read the question `{text}`",
+            help="ask like this: realize(n12), 'n3 -> n5', 'one_kernel(n3, n5)', 'kernel k3', realize",
+        )
     return found[1], terms
 
 

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
@@ -18,8 +19,10 @@ from schedulog.cli.inputs import check_options, pairs
 from schedulog.cli.output import print_json, print_table, working
 from schedulog.cli.run import AsJson, GraphPath, Options, Rules
 from schedulog.cli.source import Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
+from schedulog.codes import TITLES
 from schedulog.facts.graph import Graph
 from schedulog.facts.simplify import simplify
+from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
@@ -39,6 +42,10 @@ from schedulog.verify import computing_devices
 
 _CANNOT_TELL: Final = 125
 """Exit status of a command that cannot judge: counts as not broken."""
+_ROUNDS: Final = 1000
+"""Rounds of a fixpoint before rules are given up, or four for each node of the graph, if that is more."""
+_NOT_RUN: Final = (126, 127)
+"""Exit statuses of the shell for a command that is not there or no program: they say nothing about the graph."""
 _PLACE: Final = re.compile(r"\{(rules|graph)\}")
 """Where a command is given a file."""
 
@@ -105,16 +112,20 @@ def bisect_command(
 def _condition(error: str | None, kernels: str | None, check: str | None, *, wrong: bool) -> Broken:
     """What counts as broken. Raises BadParameter for several answers, or one that is not well formed."""
     given = [name for name, there in
-             (("--error", error), ("--wrong", wrong), ("--kernels", kernels), ("--check", check)) if there]  # fmt: skip
+             (("--error", error), ("--wrong", wrong or None), ("--kernels", kernels), ("--check", check)) if there is not None]  # fmt: skip
     if len(given) > 1:
         raise typer.BadParameter("give one of them", param_hint=", ".join(given))
+    if check is not None and not check.strip():
+        raise typer.BadParameter("the command is empty", param_hint="--check")
     if kernels is not None:
         counted = kernel_count(kernels)
         if counted is None:
             raise typer.BadParameter(f"`{kernels}` is not of the form '> 5'", param_hint="--kernels")
         return counted
     if error is not None:
-        return error_code(error)
+        if error.upper() not in TITLES:
+            raise typer.BadParameter(f"there is no error code `{error}`", param_hint="--error")
+        return error_code(error.upper())
     return wrong_numbers(computing_devices()) if wrong else any_break(computing_devices())
 
 
@@ -122,10 +133,13 @@ def _rules(question: _Question, command: str | None) -> Culprits:
     if command is not None:
         with TemporaryDirectory() as folder:
             return smallest_rules(question.program, _by_command(command, question, Path(folder)))
-    return smallest_rules(
-        question.program,
-        lambda program: question.condition(make(Scheduler(program), question.graph, question.options)),
-    )
+    return smallest_rules(question.program, partial(_judged, question))
+
+
+def _judged(question: _Question, program: Program) -> str:
+    """What is broken under these rules. Rules that do not end are given up soon: that is asked many times."""
+    scheduler = Scheduler(program, limits=Limits(rounds=max(_ROUNDS, 4 * len(question.graph.nodes))))
+    return question.condition(make(scheduler, question.graph, question.options))
 
 
 def _decision(question: _Question) -> FirstDecision:
@@ -133,7 +147,7 @@ def _decision(question: _Question) -> FirstDecision:
 
 
 def _by_command(command: str, question: _Question, folder: Path) -> Callable[[Program], str]:
-    """Ask a command of the shell: 0 is right, 125 cannot tell, all else is broken."""
+    """Ask a command of the shell: 0 is right, 125 cannot tell, all else is broken. Raises BadParameter if there is none."""
     path = folder / "rules.dl"
     core = load_program(()).relations.keys()
 
@@ -143,9 +157,18 @@ def _by_command(command: str, question: _Question, folder: Path) -> Callable[[Pr
         line = _PLACE.sub(lambda place: _quoted(told[place[1]]), command)
         environment = os.environ | {"SCHEDULOG_RULES": told["rules"], "SCHEDULOG_GRAPH": told["graph"]}
         done = subprocess.run(line, shell=True, env=environment, capture_output=True, check=False)
+        if done.returncode in _NOT_RUN:
+            raise typer.BadParameter(
+                f"the shell cannot run `{command}`: {_last_line(done.stderr)}", param_hint="--check"
+            )
         return "" if done.returncode in (0, _CANNOT_TELL) else "the command fails"
 
     return judge
+
+
+def _last_line(told: bytes) -> str:
+    lines = told.decode("utf-8", "replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it says nothing")
 
 
 def _quoted(path: str) -> str:
@@ -176,7 +199,7 @@ def _tell_rules(found: Culprits, program: Program) -> None:
     )
     rules = {rule.name: rule for rule in program.rules}
     rows = [
-        (name, f"{rules[name].place.file}:{rules[name].place.line}", rules[name].text)
+        (name, f"{rules[name].place.file}:{rules[name].place.line}", " ".join(rules[name].text.split()))
         for name in found.clauses
     ]
     print_table(("clause", "place", "text"), rows)

@@ -77,6 +77,10 @@ def diff_command(
     Before are the rules as given, after them what --with, --drop, --replace and --set-after make of them.
     """
     _check_use(bool(graphs or corpus), bool(with_ or drop or replace or set_after or ablate), only, ablate)
+    if resume is not None and not corpus:
+        raise typer.BadParameter(
+            "it keeps the answers about a --corpus: give that too", param_hint="--resume"
+        )
     before, after = changed_rules(rules or ["classic"], with_ or (), replace or (), drop or ())
     options, later = _switches((before, after), set_ or (), set_after or ())
     if engine != "sqlite":
@@ -107,7 +111,7 @@ def _switches(
     options = pairs(both, "--set", int)
     later = options | pairs(second, "--set-after", int)
     check_asked(programs, options)
-    check_asked(programs[1:], later.keys() - options.keys())
+    check_asked(programs[1:], later.keys() - options.keys(), "--set-after")
     for program, switches in zip(programs, (options, later), strict=True):
         check_switches(program, switches)
     return options, later
@@ -125,14 +129,19 @@ def _check_use(about: bool, edited: bool, only: list[str] | None, ablate: bool) 
 
 
 def _devices(execute: bool, named: Sequence[str]) -> tuple[str, ...]:
-    """The devices to run on. Raises DeviceError SL500 and SL501."""
+    """The devices to run on. Raises DeviceError SL500 and SL501, BadParameter for one that computes nothing."""
     if not named and not execute:
         return ()
-    from schedulog.runtimes import open_device
+    from schedulog.runtimes import computes, open_device
     from schedulog.verify import computing_devices
 
     for name in named:
-        open_device(name.partition(":")[0])
+        kind = name.partition(":")[0]
+        open_device(kind)
+        if not computes(kind):
+            raise typer.BadParameter(
+                f"`{name}` computes no values that could be compared", param_hint="--device"
+            )
     return tuple(dict.fromkeys(named)) or tuple(computing_devices())
 
 

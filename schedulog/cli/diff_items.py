@@ -24,7 +24,8 @@ _RECORDS = (".jsonl", ".jsonl.gz")
 class Item:
     """A graph to come: a file, or `text`, the line of a record. `key` is a hash of its content.
 
-    `broken` says why there is none: the rest of a record that cannot be read, a folder without graphs.
+    `broken` says why there is none: the rest of a record that cannot be read, a folder without graphs. What is bound in ONNX
+    models is not meant for the other graphs `of_corpus`; for a graph that was named it is.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Item:
     key: str
     text: str = ""
     broken: str = ""
+    of_corpus: bool = True
 
     def graph(self, given: Bindings) -> Graph:
         """The graph. Raises GraphError, as `schedulog.load` does."""
@@ -39,14 +41,14 @@ class Item:
             raise GraphError("SL260", f"cannot read {self.name}", where=self.name, reason=self.broken)
         if self.text:
             return read_call(self.text, self.name)
-        if not self.name.lower().endswith(".onnx"):
+        if self.of_corpus and not self.name.lower().endswith(".onnx"):
             given = Bindings({}, {}, {})
         return load(self.name, dims=given.dims, inputs=given.shapes, constants=given.constants)
 
 
 def named(paths: Iterable[str]) -> Iterator[Item]:
     """The graphs that are named one by one: a record is its first line, or the one behind `#`."""
-    return (Item(number, path, path) for number, path in enumerate(paths))
+    return (Item(number, path, path, of_corpus=False) for number, path in enumerate(paths))
 
 
 def collected(paths: Iterable[str]) -> Iterator[Item]:

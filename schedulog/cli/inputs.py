@@ -47,27 +47,27 @@ def pairs(
     return found
 
 
-def check_options(program: Program, options: Iterable[str]) -> None:
+def check_options(program: Program, options: Iterable[str], where: str = "--set") -> None:
     """Refuse a switch that no rule asks about: it would change nothing. Raises UsageError SL706."""
     known = switches(program, *_SWITCHES)
     for name in options:
         if name not in known:
             near = get_close_matches(name, known, 1)
             help = f"did you mean {near[0]}?" if near else f"switches: {', '.join(known)}"
-            raise UsageError("SL706", f"no rule asks about `{name}`", where="--set", help=help)
+            raise UsageError("SL706", f"no rule asks about `{name}`", where=where, help=help)
 
 
-def check_asked(programs: Sequence[Program], options: Iterable[str]) -> None:
+def check_asked(programs: Sequence[Program], options: Iterable[str], where: str = "--set") -> None:
     """Refuse a switch that no rule of any program asks about. Raises UsageError SL706."""
     for name in options:
-        refused = [error for error in (_refusal(p, name) for p in programs) if error is not None]
+        refused = [error for error in (_refusal(p, name, where) for p in programs) if error is not None]
         if refused and len(refused) == len(programs):
             raise refused[0]
 
 
-def _refusal(program: Program, option: str) -> UsageError | None:
+def _refusal(program: Program, option: str, where: str) -> UsageError | None:
     try:
-        check_options(program, [option])
+        check_options(program, [option], where)
     except UsageError as error:
         return error
     return None

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -38,7 +39,7 @@ def in_processes(
     # Spawned, not forked: a fork would take over whatever locks the threads of this process hold.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, context) as pool:
+    with ProcessPoolExecutor(jobs, context, _end_with_parent) as pool:
         try:
             yield from _as_they_come(pool, work, iter(parts), 3 * jobs)
         except BrokenProcessPool as error:
@@ -49,6 +50,18 @@ def in_processes(
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the one that started it is gone, however that ended: waiting for work it would not notice."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _as_they_come(
