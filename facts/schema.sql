@@ -121,8 +121,9 @@ create table reason (
 ) without rowid;
 
 -- An operand that is computed and stored, so that the operation which reads it loads it: a fusion that did not happen. A row
--- for each clause that stores it; without all of them the operand would be computed where it is read. Rows of one operand
--- overlap in their bytes. Empty where the run was saved without refusals.
+-- for each clause that stores it; without all of them it would be computed where it is read, unless a clause that holds in
+-- their absence only stores it then (`schedulog diff --drop` tells). Rows of one operand overlap in their bytes. Empty where
+-- the run was saved without refusals.
 create table refusal (
   run_id integer not null,     -- the run
   kind text not null,          -- what was refused: fuse

@@ -242,11 +242,12 @@ class TestTensors:
     def test_what_simplifies_to_memory_has_the_values_of_its_moment(
         self, make: Callable[[Tensor], Tensor]
     ) -> None:
-        for write in (
+        writes: tuple[Callable[[Tensor], object], ...] = (
             lambda t: t.__setitem__(slice(0, 2), 9),
             lambda t: t.bitcast(np.uint64).__setitem__(slice(0, 2), 9),
             lambda t: t.assign([9, 9, 2, 3]).realize(),
-        ):
+        )
+        for write in writes:
             t = Tensor(np.arange(4, dtype=np.int64))
             earlier = make(t)
             write(t)
