@@ -64,10 +64,7 @@ def _replaced(n: Node, assign: Node) -> Node:
         n = n.src[0]
     n = assign.src[0]
     for step in reversed(chain):
-        if step.op is Op.VIEW:
-            n = build.view(n, step.arg, step.label)
-        else:
-            n = build.bitcast(n, step.dtype, step.label)
+        n = build.view(n, step.arg, step.label) if step.op is Op.VIEW else bits_of(n, step.dtype, step.label)
     return n
 
 

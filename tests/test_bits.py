@@ -260,6 +260,9 @@ class TestTensors:
         assert (before.tolist(), t.tolist()) == ([0, 1, 2, 3], [0, 7, 7, 3])
         t.bitcast(np.int64).assign(5)
         assert t.tolist() == [5] * 4
+        t.assign(6)
+        t.bitcast(np.int64)[0] = 1
+        assert t.tolist() == [1, 6, 6, 6]
 
     @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
     def test_the_bits_of_a_single_number(self, dtype: Any) -> None:
