@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Final
 
 from schedulog.errors import GraphError
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.node import Node, node, topological
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import render
+
+_LABEL: Final = 80
+"""Characters of a node's name that are shown where it is described."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +63,26 @@ class Graph:
         return f"n{self.position[n]}"
 
     def describe(self, position: int) -> str:
-        """A node as people read it: id, operation, dtype, shape and the user's name for it."""
+        """A node as people read it: id, operation, dtype, shape and the user's name for it, which is cut if it is long."""
+        return in_short(self.describe_fully(position))
+
+    def describe_fully(self, position: int) -> str:
+        """`describe` with all of the user's name for the node."""
         n = self.nodes[position]
         shape = ",".join(render(s) for s in n.shape)
         return f"n{position} {n.op.lower()} {n.dtype}[{shape}]" + (f" ({n.label})" if n.label else "")
+
+
+def in_short(described: str) -> str:
+    """A node as `Graph.describe` says it, of what `Graph.describe_fully` says: parts of a name that repeat are dropped.
+
+    A name has parts where one node came of several: "a/Max;a/Max;a/Div".
+    """
+    head, found, label = described.partition("] (")
+    if not found:
+        return described
+    name = ";".join(dict.fromkeys(label.removesuffix(")").split(";")))
+    return f"{head}] ({name if len(name) <= _LABEL else name[: _LABEL - 1] + '…'})"
 
 
 def graph_of(

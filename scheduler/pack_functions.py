@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from schedulog.errors import RuleError
 from schedulog.facts.look import Looks
@@ -163,19 +164,35 @@ def _key(arguments: tuple[Argument, ...]) -> str:
 def _module(code: FunctionCode) -> ModuleType:
     """The module that a pack's functions are in; the same text runs once a process. Raises RuleError SL126."""
     try:
-        if code.module:
-            return import_module(code.module)
-        digest = sha256(code.text.encode()).hexdigest()[:12]
-        module = ModuleType(f"schedulog_pack_{code.pack.replace('-', '_')}_{digest}")
-        module.__file__ = code.file
-        # Listed, as every module is: a dataclass looks there for the module that it stands in.
-        sys.modules[module.__name__] = module
-        exec(compile(code.text, code.file, "exec"), module.__dict__)  # noqa: S102 (the caller named this pack)
-        return module
+        return _loaded(code)
     except (Exception, SystemExit) as error:
         raise RuleError("SL126", f"the functions of {code.pack} cannot be loaded", where=code.file,
                         reason=f"{type(error).__name__}: {error}{_line(code, error)}",
                         help="a file of functions only defines; it must load without error") from error  # fmt: skip
+
+
+def _loaded(code: FunctionCode) -> ModuleType:
+    if code.module:
+        module = import_module(code.module)
+        vars(module).setdefault("print", _print)
+        return module
+    digest = sha256(code.text.encode()).hexdigest()[:12]
+    module = ModuleType(f"schedulog_pack_{code.pack.replace('-', '_')}_{digest}")
+    module.__file__ = code.file
+    vars(module)["print"] = _print
+    # Listed, as every module is: a dataclass looks there for the module that it stands in.
+    sys.modules[module.__name__] = module
+    exec(compile(code.text, code.file, "exec"), module.__dict__)  # noqa: S102 (the caller named this pack)
+    return module
+
+
+def _print(*values: object, **how: Any) -> None:
+    """`print` as functions of packs have it: standard output is for what a command answers, which may be JSON.
+
+    To exchange `sys.stdout` for the time of a call would do the same to all threads.
+    """
+    how["file"] = sys.stderr if how.get("file") is None else how["file"]
+    print(*values, **how)
 
 
 def _line(code: FunctionCode, error: BaseException) -> str:

@@ -188,7 +188,7 @@ class Outcome:
             return ""
         parts = [f"it is {self.rows_of(claim.relation)}"]
         parts += [f"too much: {self.list(claim.relation, unwanted)}"] if unwanted else []
-        parts += [f"missing: {', '.join(missing)}"] if missing else []
+        parts += [f"missing: {{{', '.join(missing)}}}"] if missing else []
         return "; ".join(parts)
 
     def kernels_are(self, claim: KernelsAre) -> str:

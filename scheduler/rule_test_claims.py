@@ -107,13 +107,22 @@ class ClaimReader:
             first = self.peek()
             todo = self.skip("todo")
             claim = self.claim()
-            last = self.take(".", "`.` at the end of the assertion")
+            last = self.ended(first)
             text = re.sub(r"\s*(?:%\?)?\s+", " ", self.source.text[first.start : last.start])
             place = self.source.place(first.start, last.start)
             found.append(Assertion(claim, todo, text, place))
         if not found:
             raise self.error("a test without an assertion", self.end, "holds realize(s).")
         return tuple(found)
+
+    def ended(self, first: Token) -> Token:
+        """The `.` behind an assertion that begins with `first`."""
+        if self.peek().text == "by":
+            help = "end the assertion with `.` first: " * (first.text == "holds") + _FORMS["by"]
+            raise self.error(
+                f"`{first.text}` takes no `by`, which stands behind `holds ... .`", self.peek(), help
+            )
+        return self.take(".", "`.` at the end of the assertion")
 
     def claim(self) -> Claim:
         word = self.take("WORD", "an assertion")
@@ -159,7 +168,9 @@ class ClaimReader:
 
     def by(self, word: Token) -> By:
         if self.held is None:
-            raise self.error("`by` without a `holds` before it", word, _FORMS["by"])
+            raise self.error(
+                "`by` without a `holds` before it: no other assertion takes it", word, _FORMS["by"]
+            )
         rule = self.take("RULE", "a rule id")
         self.rules(rule.text, rule)
         return By(self.held, rule.text)

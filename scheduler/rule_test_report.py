@@ -37,7 +37,14 @@ class RuleTestReport:
     @property
     def findings(self) -> list[RuleError]:
         """Each failure as an error (SL163)."""
-        return [_finding(result, how) for result, how in self.failed]
+        return [_finding(result, self._where(result, how)) for result, how in self.failed]
+
+    def _where(self, failed: RuleTestResult, how: Sequence[str]) -> str:
+        """The engines and shufflings that have a failure; all of them in one word."""
+        tried = {result.how for result in self.results if result.place == failed.place}
+        if set(how) != tried:
+            return "; ".join(how)
+        return "every engine" if len(self.engines) > 1 else self.engines[0]
 
     @property
     def tests(self) -> int:
@@ -82,6 +89,6 @@ def usable_engines(wanted: Sequence[str] | None) -> tuple[list[str], dict[str, s
     return present, {} if wanted else {name: why for name, why in found.items() if why is not None}
 
 
-def _finding(result: RuleTestResult, how: Sequence[str]) -> RuleError:
-    message = f'"{result.test.title}" fails on {"; ".join(how)}: {result.assertion}'
+def _finding(result: RuleTestResult, where: str) -> RuleError:
+    message = f'"{result.test.title}" fails on {where}: {result.assertion}'
     return RuleError("SL163", message, where=result.place, reason=result.message.replace("\n", "\n    "))

@@ -264,8 +264,8 @@ class Run:
     def why(self, fact: str, *, all: bool = False) -> Proof:
         """Why a fact holds: `realize(n12)`, or `realize("conv1")` with a node's label; `_` stands for any value.
 
-        `run.names` spells the proof: `print(run.why("realize(n12)").render(run.names.atom))`. `all`: with all derivations,
-        of the fact and of those its proof rests on, in `Proof.others`. `explain` is for what is no fact.
+        `print(run.why("realize(n12)"))` writes it out as `schedulog why` does, `Proof.tree(depth)` deeper. `all`: with all
+        derivations, of the fact and of those its proof rests on, in `Proof.others`. `explain` is for what is no fact.
         Raises UsageError SL710 to SL715.
         """
         return why(self.decisions, fact, every=all)

@@ -44,11 +44,16 @@ def test_every_failure_is_told_with_its_own_line(mine: Path, command: Command) -
     assert (status, err) == (1, "")
     place = f"{mine.as_posix()}:5:25"
     told = (
-        f'error[SL163] "one" fails on sqlite; sqlite, shuffled by 1: kernels == 2\n  at {place}\n'
+        f'error[SL163] "one" fails on sqlite: kernels == 2\n  at {place}\n'
         "  %?   holds far(x, 8).   kernels == 2.   result ~ numpy.\n"
         "                          ^^^^^^^^^^^^\n  why: there are 1: {{e, f, g}}\n\n"
     )
     assert out == (told + "2 tests, 9 checks, 1 failure (sqlite)\n")
+
+
+def test_a_failure_on_all_engines_says_so(mine: Path, command: Command) -> None:
+    status, out, _ = command(mine, "-k", "one", "--no-execute")
+    assert (status, out.splitlines()[0]) == (1, 'error[SL163] "one" fails on every engine: kernels == 2')
 
 
 def test_selected_tests_on_every_engine(mine: Path, command: Command) -> None:
@@ -119,3 +124,26 @@ def test_packs_that_a_file_asks_for_are_loaded_and_not_tested(tmp_path: Path, co
     )
     status, out, _ = command(path, "--engine", "sqlite")
     assert (status, out) == (0, "1 test, 3 checks, 0 failures (sqlite)\n")
+
+
+def test_without_a_path_the_own_folder_is_tested(
+    mine: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(mine.parent)
+    with monkeypatch.context() as patched:
+        patched.setattr("schedulog.cli.check.pack_names", lambda: ["core"])
+        _, _, err = command("-k", "nothing of this name", "--engine", "sqlite")
+    assert err.splitlines()[0] == (
+        "testing core: this takes minutes (give a path to test your rules, -k TEXT selects)"
+    )
+    own = Path("schedulog_rules")
+    own.mkdir()
+    mine.rename(own / "mine.dl")
+    status, out, err = command("-k", "two", "--engine", "sqlite")
+    assert (status, err) == (0, "testing ./schedulog_rules (--all: every pack too)\n")
+    assert out == "1 test, 3 checks, 0 failures (sqlite)\n"
+    status, out, err = command(
+        "--all", "-k", "mine.dl", "--engine", "sqlite", "--no-execute", "--format", "json"
+    )
+    assert (json.loads(out)["tests"], err) == (2, "")
+    assert command("--all", own)[0] == 2

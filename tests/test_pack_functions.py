@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -292,3 +293,11 @@ def test_a_file_or_module_that_cannot_be_loaded(make: Make, monkeypatch: pytest.
     assert all(value == size + 1 for (_, value), (_, size) in zip(
         sorted(run.decisions.model.rows("out")), sorted(run.decisions.model.rows("size")), strict=True
     ))  # fmt: skip
+
+
+def test_what_functions_print_is_no_answer(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make(f'print("loaded")\n{CODE.replace("return size > 32", "print(size); return size > 32")}')
+    assert main(["test", str(folder), "--engine", "sqlite", "--no-execute", "--format", "json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["failures"] == 0
+    assert captured.err.split()[:2] == ["loaded", "64"]

@@ -176,9 +176,9 @@ class FunctionCode:
     functions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RuleInfo:
-    """The `%!` header of a rule: what people are told about it.
+    """The `%!` header of a rule: what people are told about it. `str()` tells it in a few lines.
 
     `why` says the decision in words; `refusals` give, by condition (from 1), the words for its failing; `alias` holds
     earlier ids of the rule; `preserves` names what the rule leaves unchanged; `allow` the codes of accepted warnings;
@@ -201,6 +201,18 @@ class RuleInfo:
     allow: tuple[str, ...] = ()
     refusal: str = ""
     equivalent: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.id}  {self.title}".rstrip(),
+            f"  {self.kind}, {self.status}, {self.place.file}:{self.place.line}",
+        ]
+        lines += [f"  why: {self.why}"] if self.why else []
+        lines += [f"  tests: {', '.join(test.title for test in self.tests)}"] if self.tests else []
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<RuleInfo {self.id}: {self.title or self.kind}>"
 
 
 @dataclass(frozen=True, slots=True)

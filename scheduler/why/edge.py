@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from schedulog.facts.graph import in_short
 from schedulog.facts.ops import Op
 from schedulog.scheduler.schedule import Decisions
 from schedulog.scheduler.why.answer import Answer, kernels_text, storing_lines, storing_record
@@ -37,7 +38,7 @@ class EdgeAnswer(Answer):
 
     def lines(self) -> Iterator[str]:
         a, b, where = self.producer, self.consumer, kernels_text(self.kernels)
-        yield from self.nodes
+        yield from map(in_short, self.nodes)
         if self.state == "memory":
             yield f"{a} -> {b}: {a} is memory, read by {where}"
         elif self.state == "constant":
@@ -86,7 +87,7 @@ def explain_edge(operand: Operand, decisions: Decisions, *, every: bool) -> Edge
     return EdgeAnswer(
         f"n{a}",
         f"n{b}",
-        tuple(decisions.graph.describe(n) for n in dict.fromkeys((a, b))),
+        tuple(decisions.graph.describe_fully(n) for n in dict.fromkeys((a, b))),
         state,
         tuple(f"n{k}" for k in kernels),
         tuple(f"n{k}" for k in copies),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedulog.errors import UsageError
+from schedulog.facts.graph import in_short
 from schedulog.scheduler.assemble import assemble
 from schedulog.scheduler.kernels import Kernel
 from schedulog.scheduler.schedule import Decisions
@@ -43,7 +44,7 @@ class KernelAnswer(Answer):
     proofs: tuple[Proof, ...]
 
     def lines(self) -> Iterator[str]:
-        yield f"{self.kernel} stores {self.output}"
+        yield f"{self.kernel} stores {in_short(self.output)}"
         yield from storing_lines(self.clauses)
         if not self.members:
             yield "It copies an old content aside, for readers that can only run after it is overwritten"
@@ -86,7 +87,7 @@ def explain_kernel(wanted: OfKernel, decisions: Decisions, *, every: bool) -> Ke
     )
     return KernelAnswer(
         kernel.name,
-        graph.describe(position),
+        graph.describe_fully(position),
         tuple(label(n) for n in kernel.members),
         tuple(loads),
         clauses.get(position, ()) if kernel.members else (),

@@ -46,10 +46,10 @@ class Names:
         return str(value) if kind in _LETTERS else quote(value)
 
     def described(self, relation: str, row: Sequence[int | None]) -> list[str]:
-        """The nodes that a row speaks of, each once, as `Graph.describe` shows them."""
+        """The nodes that a row speaks of, each once, as `Graph.describe_fully` shows them."""
         columns = self.program.relations[relation].columns
         nodes = [n for n, c in zip(row, columns, strict=True) if c.type == "node" and n is not None]
-        return [self.graph.describe(n) for n in dict.fromkeys(nodes)]
+        return [self.graph.describe_fully(n) for n in dict.fromkeys(nodes)]
 
 
 def value_text(symbols: Symbols, number: int, kind: str) -> int | str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from schedulog.facts.graph import in_short
 from schedulog.scheduler.schedule import Decisions
 from schedulog.scheduler.why.answer import Answer, kernels_text, storing_lines, storing_record
 from schedulog.scheduler.why.placement import Placement, first_cuts, way_to
@@ -60,7 +61,7 @@ class OneKernelAnswer(Answer):
         return f"one_kernel({self.first}, {self.second})"
 
     def lines(self) -> Iterator[str]:
-        yield from self.nodes
+        yield from map(in_short, self.nodes)
         if self.holds:
             yield f"{self.fact} holds: both are computed in {kernels_text(self.kernels)}"
             yield from (f"   {edge}   nothing stores {edge.partition(' ')[0]}" for edge in self.way)
@@ -104,7 +105,7 @@ def explain_together(pair: Together, decisions: Decisions, *, every: bool) -> On
     found = _Ways(placement, a, b)
     # Without stored values between, the ways to a common value are inside the kernels that compute it.
     way = [f"n{x} -> n{y}" for x, y in found.operands()] if common else []
-    nodes = tuple(decisions.graph.describe(n) for n in dict.fromkeys((a, b)))
+    nodes = tuple(decisions.graph.describe_fully(n) for n in dict.fromkeys((a, b)))
     if common:
         proofs = tuple(
             decisions.model.why("member", (common[0], n), every=every) for n in dict.fromkeys((a, b))

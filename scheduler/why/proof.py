@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from schedulog.errors import Place
 from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.engines.symbols import Decode
 from schedulog.scheduler.html.fragment import Text, fragment
 
+DEPTH: Final = 6
+"""Levels of a proof that are written out unless told otherwise."""
 _DEEPEST = 12
 """Levels of indentation; what is deeper gets a number and is written out below."""
 
@@ -39,8 +42,8 @@ class Proof:
     and walk them by identity.
 
     Where all derivations are asked for, `others` are further ones of the same fact, each with premises proved without the
-    fact, and `more` says how many are left out; None: they were not looked for. `decode` writes the rows of a proof that
-    was asked for by a question in the user's words; its parts have none.
+    fact, and `more` says how many are left out; None: they were not looked for. `write` gives the lines of a proof that was
+    asked for by a question in the user's words, so many levels deep; its parts have none.
     """
 
     relation: str
@@ -52,10 +55,14 @@ class Proof:
     premises: tuple[Proof | Absence | Condition, ...]
     others: tuple[Proof, ...] = ()
     more: int | None = None
-    decode: Decode | None = None
+    write: Callable[[Proof, int], Iterator[str]] | None = None
 
     def __str__(self) -> str:
-        return repr(self) if self.decode is None else self.render(self.decode)
+        return self.tree(DEPTH)
+
+    def tree(self, depth: int) -> str:
+        """What `schedulog why` prints, `depth` levels deep; for a proof that no question asked for its `repr`."""
+        return repr(self) if self.write is None else "\n".join(self.write(self, depth))
 
     def _repr_html_(self) -> str:
         return fragment("", Text(str(self)))

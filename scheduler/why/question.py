@@ -10,13 +10,14 @@ from itertools import islice, product
 from typing import Final
 
 from schedulog.errors import UsageError
-from schedulog.facts.graph import Graph
+from schedulog.facts.graph import Graph, in_short
 from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.engines.model import Model
 from schedulog.scheduler.language.program import Relation
 from schedulog.scheduler.schedule import Decisions
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Proof
+from schedulog.scheduler.why.proof_text import proof_lines
 
 _ATOM: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*\.?\s*", re.DOTALL)
 _TERM: Final = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s,()'"]+))\s*(,|$)""")
@@ -31,7 +32,8 @@ def why(decisions: Decisions, fact: str, *, every: bool = False) -> Proof:
     """
     model = decisions.model
     found = model.why(*find_row(fact, model, decisions.graph), every=every)
-    return replace(found, decode=names(decisions).atom)
+    spelled = names(decisions)
+    return replace(found, write=lambda proof, depth: proof_lines(proof, spelled, depth))
 
 
 def names(decisions: Decisions) -> Names:
@@ -170,7 +172,7 @@ class _Asker:
         raise UsageError(
             "SL714",
             f"{self.text.strip()} does not hold",
-            where=", ".join(self.described(terms)),
+            where=", ".join(map(in_short, self.described(terms))),
             reason="no rule derives it" if self.derived() else "it is no fact of the graph",
             help=f"these hold: {shown}" if shown else f"{name} has {len(rows)} rows",
         )

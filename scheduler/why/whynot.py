@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Final
 
 from schedulog.errors import UsageError
+from schedulog.facts.graph import in_short
 from schedulog.scheduler.engines.join_order import order_rule
 from schedulog.scheduler.engines.model import Model
 from schedulog.scheduler.html.fragment import Text, fragment
@@ -88,7 +89,7 @@ class WhyNot:
 
     def lines(self, limit: int = 5) -> Iterator[str]:
         """The answer as text, with the `limit` nearest clauses."""
-        yield from self.nodes
+        yield from map(in_short, self.nodes)
         yield f"{self.fact} does not hold. {self._could()}"
         if self.rival:
             yield f"{self.rival} holds, and each key has one value."
@@ -134,7 +135,7 @@ def whynot(decisions: Decisions, fact: str) -> WhyNot:
     held = failures.holding(relation, row)
     if held:
         atom = writer.atom(relation, held[0])
-        raise UsageError("SL718", f"{atom} holds", where=", ".join(writer.described(relation, held[0])),
+        raise UsageError("SL718", f"{atom} holds", where=", ".join(map(in_short, writer.described(relation, held[0]))),
                          help=f"ask for its reasons: schedulog why GRAPH_OR_DB '{atom}'")  # fmt: skip
     search, rival = _Search(model, rows, failures), failures.other(relation, row)
     misses = sorted(search.misses(relation, row), key=lambda miss: miss.rank)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import typer
 
 from schedulog.cli.output import print_json
-from schedulog.cli.proof import proof_lines, proof_record
 from schedulog.cli.source import tell_assumed
 from schedulog.scheduler.schedule import Decisions
 from schedulog.scheduler.why.answer import Answer
+from schedulog.scheduler.why.proof_text import proof_lines, proof_record
 from schedulog.scheduler.why.question import names
 
 

@@ -14,6 +14,7 @@ from schedulog.cli.check import Format, Paths, findings, rule_groups
 from schedulog.cli.findings import FORMATS, severity
 from schedulog.cli.output import print_json, working
 from schedulog.errors import SchedulogError
+from schedulog.rules import USER_RULES
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.sources import required_by
 from schedulog.scheduler.rule_snapshots import baseline, read_snapshots, write_snapshots
@@ -34,15 +35,20 @@ def test_command(
         bool, typer.Option("--execute/--no-execute", help="Run kernels for `result ~ numpy`.")
     ] = True,
     accept: Annotated[bool, typer.Option("--accept", help="Take over changed and new snapshots.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every pack, which takes minutes, and ./schedulog_rules.")
+    ] = False,
     format_: Format = "text",
 ) -> int:
     """Run the tests of rules, inside rule files and beside them; every failure is told.
 
-    Rules are checked first. Without a path: every pack, which takes minutes, and ./schedulog_rules if it is there.
+    Rules are checked first. Without a path: ./schedulog_rules, or every pack where there is none.
     """
     if format_ not in FORMATS:
         raise typer.BadParameter(f"`{format_}` is none of {', '.join(FORMATS)}", param_hint="--format")
-    groups = rule_groups(paths)
+    groups = _tested(paths, every=every)
+    if not paths and format_ == "text":
+        typer.echo(_told(groups), err=True)
     mistakes = [finding for finding in findings(groups) if severity(finding) == "error"]
     if mistakes:
         _tell(mistakes, format_, None)
@@ -56,6 +62,22 @@ def test_command(
     report = RuleTestReport(results, present, missing)
     _tell(report.findings, format_, report)
     return 1 if report.failed else 0
+
+
+def _tested(paths: Sequence[str] | None, *, every: bool) -> Sequence[Sequence[str | Path]]:
+    """What is tested together: `rule_groups`, without a path only the user's own. Raises BadParameter for both."""
+    if paths and every:
+        raise typer.BadParameter("give paths, or --all", param_hint="--all")
+    own = not paths and not every and Path(USER_RULES).is_dir()
+    return rule_groups([USER_RULES] if own else paths)
+
+
+def _told(groups: Sequence[Sequence[str | Path]]) -> str:
+    """One line: what is tested where no path says it."""
+    names = [str(part) for group in groups for part in group]
+    if names == [USER_RULES]:
+        return f"testing ./{USER_RULES} (--all: every pack too)"
+    return f"testing {', '.join(names)}: this takes minutes (give a path to test your rules, -k TEXT selects)"
 
 
 def group_suites(group: Sequence[str | Path]) -> list[Suite]:

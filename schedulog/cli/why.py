@@ -9,13 +9,14 @@ import typer
 from schedulog.cli.answer import print_answer
 from schedulog.cli.decided import decisions_of
 from schedulog.cli.output import print_json, working
-from schedulog.cli.proof import proof_lines, proof_record
 from schedulog.cli.run import AsJson, Options, Rules
 from schedulog.cli.source import Constants, Dims, Shapes, bindings, tell_assumed
 from schedulog.errors import UsageError
 from schedulog.scheduler.why.answer import Answer
 from schedulog.scheduler.why.ask import explain
 from schedulog.scheduler.why.one_kernel import OneKernelAnswer
+from schedulog.scheduler.why.proof import DEPTH
+from schedulog.scheduler.why.proof_text import proof_lines, proof_record
 from schedulog.scheduler.why.question import names, why
 
 _QUESTION: Final = (
@@ -27,7 +28,7 @@ _QUESTION: Final = (
 def why_command(
     source: Annotated[str, typer.Argument(metavar="GRAPH_OR_DB", help="A graph, or a saved run.")],
     question: Annotated[str, typer.Argument(help=_QUESTION)],
-    depth: Annotated[int, typer.Option(min=1, help="Levels to write out.")] = 6,
+    depth: Annotated[int, typer.Option(min=1, help="Levels to write out.")] = DEPTH,
     every: Annotated[bool, typer.Option("--all", help="All derivations, not only the shortest.")] = False,
     run: Annotated[
         int | None, typer.Option(help="Which run of a saved file; the newest if left out.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from schedulog.cli.proof import proof_lines
 from schedulog.facts.node import Node
 from schedulog.pictures.picture import Facts
 from schedulog.pictures.subject import Subject
 from schedulog.scheduler.engines.engine import Row
 from schedulog.scheduler.kernels import Kernel
 from schedulog.scheduler.why.names import Names
+from schedulog.scheduler.why.proof_text import proof_lines
 from schedulog.scheduler.why.question import names
 from schedulog.scheduler.why.support import supports
 

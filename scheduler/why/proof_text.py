@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schedulog.facts.graph import in_short
 from schedulog.scheduler.why.names import Names
 from schedulog.scheduler.why.proof import Absence, Condition, Proof
 from schedulog.scheduler.why.words import reason_text
@@ -43,7 +44,7 @@ def proof_lines(proof: Proof, names: Names, depth: int, *, described: bool = Tru
 
     `described`: with a line about each node that the fact speaks of.
     """
-    yield from names.described(proof.relation, proof.row) if described else ()
+    yield from map(in_short, names.described(proof.relation, proof.row)) if described else ()
     writer = _Writer(names, depth)
     stack = [_Line(proof, "", "", 0)]
     while stack:
