@@ -137,7 +137,7 @@ def test_ctrl_c_in_a_function_ends_the_statement_that_calls_it(press: Callable[[
 
 
 def test_a_statement_stops_when_its_component_has_used_up_its_time() -> None:
-    compiled = compile_program(program(NONE), Limits(compute=0.0))
+    compiled = compile_program(program(NONE), Limits(compute=0.0, slowest=0.0))
     with pytest.raises(ScheduleError) as caught:
         compiled.evaluate({"n": MANY})
     assert caught.value.message == "none: not finished; no partial answer is returned"
@@ -148,10 +148,18 @@ def test_a_statement_stops_when_its_component_has_used_up_its_time() -> None:
     assert compiled.evaluate({"n": MANY[:5]}).count("none") == 0
 
 
+def test_the_limit_of_time_grows_with_what_is_given() -> None:
+    budget = Budget(Limits(compute=2.0, slowest=0.5))
+    budget.begin(3)
+    assert budget.seconds == 2.0
+    budget.begin(10)
+    assert budget.seconds == 5.0
+
+
 def test_rounds_stop_when_their_component_has_used_up_its_time() -> None:
     text = ".decl n(a: int)\n.input n\n.decl up(a: int)\nup(A) :- n(A).\nup(B) :- up(A), B = A + 1.\n"
     with pytest.raises(ScheduleError) as caught:
-        compile_program(program(text), Limits(compute=0.0)).evaluate({"n": [(0,)]})
+        compile_program(program(text), Limits(compute=0.0, slowest=0.0)).evaluate({"n": [(0,)]})
     assert caught.value.message == "up: not finished after 0 s of computing; no partial answer is returned"
     assert caught.value.reason == "rule p/up#2 still adds rows, the newest is up(63)"
 

@@ -16,6 +16,7 @@ class Budget:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.rows = limits.rows
+        self.seconds = limits.compute
         self._spent: dict[int, float] = {}
         self._running: int | None = None
         self._begun: float | None = None
@@ -23,6 +24,7 @@ class Budget:
     def begin(self, given: int) -> None:
         """Start anew for an evaluation of `given` rows."""
         self.rows = min(self.limits.rows, max(self.limits.least_rows, self.limits.growth * given))
+        self.seconds = max(self.limits.compute, self.limits.slowest * given)
         self._spent.clear()
         self._running = None
 
@@ -47,7 +49,7 @@ class Budget:
             return False
         if self._begun is None:
             self._begun = time.thread_time()
-        return self._used() > self.limits.compute
+        return self._used() > self.seconds
 
     def _used(self) -> float:
         assert self._running is not None

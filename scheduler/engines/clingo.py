@@ -8,13 +8,14 @@ refused.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import time
-from collections.abc import Callable
-from typing import Any
+import weakref
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from schedulog.errors import ScheduleError, UsageError
+from schedulog.errors import Place, ScheduleError, UsageError
+from schedulog.scheduler.engines.child import Child, ChildEnded, Reply, Time
 from schedulog.scheduler.engines.clingo_text import ClingoText, fact_lines
 from schedulog.scheduler.engines.driver import Statistics
 from schedulog.scheduler.engines.engine import DEFAULT_LIMITS, Limits, Row, Setting
@@ -36,6 +37,8 @@ class ClingoEvaluator(SetEvaluator):
             raise UsageError(
                 "SL705", "clingo is not installed", help="pip install clingo, or use the sqlite engine"
             )
+        self._child = Child("schedulog.scheduler.engines.clingo_worker", limits)
+        weakref.finalize(self, self._child.close)
 
     def engine(self, calls: Calls) -> SetEngine:
         """Return the holder of one evaluation's rows."""
@@ -46,7 +49,7 @@ class ClingoEvaluator(SetEvaluator):
         begin = time.perf_counter()
         rows = {name: engine.stated(name) for name in engine.tables}
         self.check_range(rows)
-        models = _Solver(self.program, engine).models(rows)
+        models = _Question(self.program, engine).models(self._child, rows)
         if len(models) != 1:
             found = "no stable model" if not models else "several stable models"
             raise _no_verdict(f"the program has {found}", "ask the sqlite engine which atoms are undefined")
@@ -79,59 +82,61 @@ def _constants(rule: Rule) -> list[Const]:
     return [part for side in sides for part in postorder(side) if isinstance(part, Const)]
 
 
-def _no_verdict(reason: str, help: str) -> ScheduleError:
-    return ScheduleError("SL142", "clingo gives no verdict", reason=reason, help=help)
+def _no_verdict(reason: str, help: str, where: Place | str = "") -> ScheduleError:
+    return ScheduleError("SL142", "clingo gives no verdict", where=where, reason=reason, help=help)
 
 
-class _Solver:
-    """One call of clingo."""
+class _Question:
+    """One call of clingo: the functions it asks for, and who is to blame where one fails or grounding does not end."""
 
     def __init__(self, program: Program, engine: SetEngine) -> None:
-        # clingo is an optional dependency without types.
-        self.clingo: Any = importlib.import_module("clingo")
         self.program = program
         self.engine = engine
         self.text = ClingoText(engine.symbols)
+        self.called: Counter[str] = Counter()
         self.guilty: Rule | None = None
         self.too_wide = False
 
-    def models(self, rows: dict[str, set[Row]]) -> list[dict[str, set[Row]]]:
-        """Return at most two stable models. Raises ScheduleError SL130, SL131 for failed calls."""
-        control = self.clingo.Control(["--models=2"], logger=lambda code, message: None)
+    def models(self, child: Child, rows: dict[str, set[Row]]) -> list[dict[str, set[Row]]]:
+        """Return at most two stable models. Raises ScheduleError SL130, SL131 for failed calls, SL142 for no end."""
         lines = list(self.text.program(self.program.rules))
         lines += [line for relation, table in rows.items() for line in fact_lines(relation, sorted(table))]
-        control.add("base", [], "\n".join(lines))
-        control.ground([("base", [])], context=self)
+        question = {"text": "\n".join(lines), "functions": sorted(self.text.calls)}
+        try:
+            reply = child.ask(question, self.call, Time(self.engine.limits.seconds))
+        except ChildEnded as ended:
+            reply = {"failed": str(ended)}
         if self.guilty is not None and self.engine.calls.failure is not None:
             raise self.engine.calls.failure.error(self.guilty)
         if self.too_wide:
             raise _no_verdict("a number needs more than 32 bits", "use another engine")
-        with control.solve(yield_=True) as handle:
-            return [self.read(model) for model in handle]
+        if "failed" in reply:
+            raise self.not_ended(str(reply["failed"]))
+        return [self.read(model) for model in reply["models"]]
 
-    def read(self, model: Any) -> dict[str, set[Row]]:
-        found: dict[str, set[Row]] = {name: set() for name in self.program.relations}
-        for atom in model.symbols(atoms=True):
-            found[atom.name[len("p_") :]].add(tuple(argument.number for argument in atom.arguments))
-        return found
+    def not_ended(self, reason: str) -> ScheduleError:
+        """Return the error for no answer. Only functions make new numbers, so the rule that calls most grows, if any does."""
+        help = "ask the sqlite engine, which names a rule that does not end (SL140)"
+        if not self.called:
+            return _no_verdict(reason, help)
+        ((name, count),) = self.called.most_common(1)
+        rule, _ = self.text.calls[name]
+        reason += f"; most calls came from rule {rule.name}, for {rule.head.relation}: {count}"
+        return _no_verdict(reason, help, rule.place)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the function that clingo calls as `@name`."""
-        if name not in self.text.calls:
-            raise AttributeError(name)
+    def read(self, model: Mapping[str, list[list[int]]]) -> dict[str, set[Row]]:
+        return {name: set(map(tuple, model.get(name, ()))) for name in self.program.relations}
+
+    def call(self, name: str, arguments: Sequence[int]) -> Reply:
+        """Compute what clingo calls as `@name`; it goes on without the value where there is none."""
+        self.called[name] += 1
         rule, function = self.text.calls[name]
-        return lambda *arguments: self.call(rule, function, arguments)
-
-    def call(self, rule: Rule, function: str, arguments: tuple[Any, ...]) -> Any:
-        if any(argument.type != self.clingo.SymbolType.Number for argument in arguments):
-            # The least or most of nothing reaches a function before its own test drops it.
-            return []
         try:
-            value = self.engine.calls.call(function, [argument.number for argument in arguments])
-        except CallFailed:
+            value = self.engine.calls.call(function, arguments)
+        except CallFailed as error:
             self.guilty = self.guilty or rule
-            return []
+            return {"failed": str(error)}
         if abs(value) > _MOST:
             self.too_wide = True
-            return []
-        return self.clingo.Number(value)
+            return {"failed": "a number needs more than 32 bits"}
+        return {"value": value}

@@ -8,16 +8,13 @@ in a process of its own with a time limit.
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
-import subprocess
-import sys
-import threading
+import weakref
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from schedulog.errors import ScheduleError, UsageError
+from schedulog.scheduler.engines.child import Child, ChildEnded, Reply, Time
 from schedulog.scheduler.engines.engine import DEFAULT_LIMITS, Limits, Row, not_finished
 from schedulog.scheduler.engines.functions import CallFailed, Calls
 from schedulog.scheduler.engines.pydatalog_text import Question, ask_relation
@@ -40,7 +37,8 @@ class PydatalogEvaluator(SetEvaluator):
             raise UsageError(
                 "SL705", "pyDatalog is not installed", help="pip install pyDatalog, or use the sqlite engine"
             )
-        self._process = _Process(limits.seconds)
+        self._child = Child("schedulog.scheduler.engines.pydatalog_worker", limits)
+        weakref.finalize(self, self._child.close)
 
     def __enter__(self) -> Self:
         return self
@@ -52,31 +50,34 @@ class PydatalogEvaluator(SetEvaluator):
 
     def close(self) -> None:
         """End the process."""
-        self._process.close()
+        self._child.close()
 
     def engine(self, calls: Calls) -> SetEngine:
         """Return the engine of one evaluation."""
-        return _PydatalogEngine(self, calls, self._process)
+        return _PydatalogEngine(self, calls, self._child)
 
 
 class _PydatalogEngine(SetEngine):
     """One evaluation: rows are kept here, pyDatalog sees one relation at a time."""
 
-    def __init__(self, owner: SetEvaluator, calls: Calls, process: _Process) -> None:
+    def __init__(self, owner: SetEvaluator, calls: Calls, child: Child) -> None:
         super().__init__(owner, calls)
-        self.process = process
+        self.child = child
+        self.time = Time(self.limits.seconds)
+        self.grown: Rule | None = None
+        """A rule of a relation that grew in the round before."""
 
     def evaluate(self, sub: SubComponent) -> int:
         """Ask for each relation again until none grows; return how often all were asked."""
         for relation in sub.relations:
             self.tables[relation] |= self.stated(relation)
-        grown: Rule | None = None
+        self.grown = None
         for rounds in range(1, self.limits.rounds + 1):
-            grown = self.round(sub)
-            if grown is None or not sub.recursive:
+            self.grown = self.round(sub)
+            if self.grown is None or not sub.recursive:
                 return rounds
-        assert grown is not None
-        raise self.unfinished(grown, f"after {self.limits.rounds} rounds")
+        assert self.grown is not None
+        raise self.unfinished(self.grown, f"after {self.limits.rounds} rounds")
 
     def round(self, sub: SubComponent) -> Rule | None:
         """Ask for every relation of a sub-component; return a rule of one that grew."""
@@ -102,7 +103,46 @@ class _PydatalogEngine(SetEngine):
         question = ask_relation(declared[relation], rules, declared, self.symbols, rows_of)
         if not any(rule.startswith(f"{question.goal}(") for rule in question.rules):
             return set()
-        return self.rows_in(self.process.ask(question, self.calls, rules), rules)
+        return self.rows_in(self.answer(question, rules), rules)
+
+    def answer(self, question: Question, rules: Sequence[Rule]) -> list[list[int]]:
+        """Return the answer's rows. Raises ScheduleError SL141 without one, SL130 and SL131 for failed calls."""
+        guilty = rules[0]
+
+        def call(name: str, arguments: Sequence[int]) -> Reply:
+            nonlocal guilty
+            rule, function = question.calls[name]
+            try:
+                return {"value": self.calls.call(function, arguments)}
+            except CallFailed as error:
+                guilty = rule
+                return {"failed": str(error)}
+
+        asked = {"facts": question.facts, "rules": question.rules, "goal": question.goal, "width": question.width,
+                 "functions": sorted(question.calls)}  # fmt: skip
+        try:
+            reply = self.child.ask(asked, call, self.time)
+        except ChildEnded as ended:
+            raise self.no_answer(rules, str(ended)) from None
+        if "rows" in reply:
+            rows: list[list[int]] = reply["rows"]
+            return rows
+        if self.calls.failure is not None:
+            raise self.calls.failure.error(guilty)
+        raise self.no_answer(rules, f"it said: {reply['failed']}")
+
+    def no_answer(self, rules: Sequence[Rule], reason: str) -> ScheduleError:
+        """Return the error for a question without an answer."""
+        rule = self.grown or rules[0]
+        if self.grown is not None:
+            reason += f", while rule {rule.name} still added rows"
+        return ScheduleError(
+            "SL141",
+            f"pydatalog gave no answer for {rules[0].head.relation}",
+            where=rule.place,
+            reason=reason,
+            help="ask the sqlite engine, which names a rule that does not end (SL140), or take a smaller graph",
+        )
 
     def rows_in(self, answer: list[list[int]], rules: Sequence[Rule]) -> set[Row]:
         rows = {tuple(row) for row in answer}
@@ -115,106 +155,3 @@ class _PydatalogEngine(SetEngine):
         decode = decoder(self.symbols, self.program.relations)
         row = max(self.tables[relation])[: self.program.relations[relation].arity]
         return not_finished(rule, relation, what, decode(relation, row))
-
-
-class _Process:
-    """The child process. It is started when first asked and again after it was killed.
-
-    Threads take turns, a question with all its calls each: it knows no other way to tell whose line it reads.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.turn = threading.Lock()
-        self.child: subprocess.Popen[str] | None = None
-
-    def started(self) -> subprocess.Popen[str]:
-        if self.child is None:
-            self.child = subprocess.Popen(
-                [sys.executable, "-m", "schedulog.scheduler.engines.pydatalog_worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
-            )
-        return self.child
-
-    def close(self) -> None:
-        if self.child is not None:
-            self.child.kill()
-            self.child.communicate()
-            self.child = None
-
-    def ask(self, question: Question, calls: Calls, rules: Sequence[Rule]) -> list[list[int]]:
-        """Return the answer's rows. Raises ScheduleError SL141 without one, SL130 and SL131 for failed calls."""
-        with self.turn:
-            return self.ask_alone(question, calls, rules)
-
-    def ask_alone(self, question: Question, calls: Calls, rules: Sequence[Rule]) -> list[list[int]]:
-        child = self.started()
-        timer = threading.Timer(self.seconds, child.kill)
-        timer.start()
-        try:
-            return self.talk(child, question, calls, rules)
-        except (BrokenPipeError, EOFError, json.JSONDecodeError):
-            raise self.silent(rules) from None
-        finally:
-            timer.cancel()
-
-    def talk(
-        self, child: subprocess.Popen[str], question: Question, calls: Calls, rules: Sequence[Rule]
-    ) -> list[list[int]]:
-        message = {
-            "facts": question.facts,
-            "rules": question.rules,
-            "goal": question.goal,
-            "width": question.width,
-            "functions": sorted(question.calls),
-        }
-        guilty = rules[0]
-        while True:
-            reply = self.exchange(child, message)
-            if "rows" in reply:
-                rows: list[list[int]] = reply["rows"]
-                return rows
-            if "failed" in reply:
-                raise self.failed(calls, guilty, rules, str(reply["failed"]))
-            rule, name = question.calls[reply["call"]]
-            try:
-                message = {"value": calls.call(name, reply["arguments"])}
-            except CallFailed as error:
-                message, guilty = {"failed": str(error)}, rule
-
-    def exchange(self, child: subprocess.Popen[str], message: dict[str, Any]) -> dict[str, Any]:
-        assert child.stdin is not None and child.stdout is not None
-        child.stdin.write(json.dumps(message) + "\n")
-        child.stdin.flush()
-        line = child.stdout.readline()
-        if not line.endswith("\n"):
-            raise EOFError
-        reply: dict[str, Any] = json.loads(line)
-        return reply
-
-    def failed(self, calls: Calls, guilty: Rule, rules: Sequence[Rule], reason: str) -> ScheduleError:
-        if calls.failure is None:
-            return _no_answer(rules, f"gave no answer for {rules[0].head.relation}", f"it said: {reason}")
-        return calls.failure.error(guilty)
-
-    def silent(self, rules: Sequence[Rule]) -> ScheduleError:
-        """Return the error for a process that ended, by its time limit or by itself."""
-        assert self.child is not None
-        code = self.child.wait()
-        self.close()
-        what = f"gave no answer in {self.seconds:g} s for {rules[0].head.relation}"
-        return _no_answer(rules, what, f"its process ended with code {code}")
-
-
-def _no_answer(rules: Sequence[Rule], what: str, reason: str) -> ScheduleError:
-    return ScheduleError(
-        "SL141",
-        f"pydatalog {what}",
-        where=rules[0].place,
-        reason=reason,
-        help="this says nothing about the rules: use the sqlite engine, or a smaller graph",
-    )

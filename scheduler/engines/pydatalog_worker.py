@@ -1,6 +1,6 @@
 """The process in which pyDatalog runs: `python -m schedulog.scheduler.engines.pydatalog_worker`.
 
-Lines of JSON on stdin and stdout. It reads questions (`{"facts", "rules", "goal", "width", "functions"}`) and writes
+Lines of JSON on stdin and stdout. It reads questions (`{"facts", "rules", "goal", "width", "functions", "seconds", "memory"}`) and writes
 `{"rows": [...]}` or `{"failed": reason}`. In between it may write `{"call": name, "arguments": [...]}` and then reads
 `{"value": n}` or `{"failed": reason}`. A separate process, because pyDatalog can loop for ever and takes no signal.
 """
@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from pyDatalog import pyDatalog, pyEngine, pyParser
+
+from schedulog.scheduler.engines.child import NO_MEMORY, restrict
 
 
 class Worker:
@@ -33,7 +35,11 @@ class Worker:
         self.failure = ""
         rows: list[list[int]] = []
         try:
-            rows = self.answer(json.loads(line))
+            question = json.loads(line)
+            restrict(question)
+            rows = self.answer(question)
+        except MemoryError:
+            return dict(NO_MEMORY)
         except Exception as error:  # noqa: BLE001 - pyDatalog may raise anything, and this process must answer
             self.failure = self.failure or f"{type(error).__name__}: {error}"
         return {"failed": self.failure} if self.failure else {"rows": rows}

@@ -224,7 +224,7 @@ class SqliteDatabase:
             if reached == done:
                 return rounds
             if last is not None and not rounds % _ROUNDS and self.budget.late():
-                raise self.unfinished(last, f"after {self.limits.compute:g} s of computing")
+                raise self.unfinished(last, f"after {self.budget.seconds:g} s of computing")
             last = None
             for statement in code.steps:
                 low, high = done[statement.delta], reached[statement.delta]
@@ -290,7 +290,7 @@ class SqliteDatabase:
         if _code(error) == sqlite3.SQLITE_FULL:
             return too_much(statement.rule, f"its rows need more room than {self.budget.rows} rows")
         if _code(error) == sqlite3.SQLITE_INTERRUPT and self.late:
-            return too_much(statement.rule, f"it took more than {self.limits.compute:g} s of computing")
+            return too_much(statement.rule, f"it took more than {self.budget.seconds:g} s of computing")
         if _code(error) == sqlite3.SQLITE_INTERRUPT and self.looks * _LOOK > self.limits.steps:
             return too_much(statement.rule, f"it took more than {self.limits.steps} steps")
         if _is_interrupt(error):
