@@ -59,14 +59,19 @@ def extract(graph: Graph, options: Mapping[str, int], intern: Intern) -> Facts:
     rows["requested"] = [(position[b],) for b in dict.fromkeys(s.base for s in graph.sink.src)]
     rows["option"] = [(intern(name), value) for name, value in sorted(options.items())]
     rows["node_count"] = [(len(graph.nodes),)]
-    rows["device"] = [(position[n], intern(n.device)) for n in _placed(graph)]
+    placed = [(position[n], n) for n in _placed(graph)]
+    rows["device"] = [(at, intern(n.device)) for at, n in placed]
+    fixed = {at for at, _ in placed}
+    rows["meant"] = [(at, intern(n.device)) for at, n in values if n.device and at not in fixed]
+    devices = dict.fromkeys(device for _, device in (*rows["device"], *rows["meant"]))
+    rows["device_order"] = [(device, place) for place, device in enumerate(devices)]
     rows["device_count"] = [(len({device for _, device in rows["device"]}),)]
     return Facts(graph, rows, looks)
 
 
 RELATIONS = (
-    "op", "dtype", "width", "device", "size", "position", "int_shape", "source", "look", "whole", "edge",
-    "reduce_by", "reduced", "requested", "option", "node_count", "device_count", "regroups", *OVERWRITES,
+    "op", "dtype", "width", "device", "meant", "size", "position", "int_shape", "source", "look", "whole", "edge",
+    "reduce_by", "reduced", "requested", "option", "node_count", "device_count", "device_order", "regroups", *OVERWRITES,
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def assemble(graph: Graph, derived: Derived, reasons: Mapping[int, tuple[str, ..
     SL313 a refused self-assign.
     """
     _check_refused(graph, derived)
-    storage = storage_of(graph, derived.members)
+    storage = storage_of(graph, derived.members, derived.homes)
     plan = _Plan(
         graph,
         derived,

@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from schedulog.scheduler.engines.symbols import Symbols
+
 Row = tuple[int, ...]
 
 READ: Final = (
     "kernel", "member", "target", "reads_old", "version", "snapshot", "kept_before", "reads_aside", "refused",
+    "home",
 )  # fmt: skip
 """The relations from which kernels are made, whatever the kinds of their rules."""
 
 
 class Rows(Protocol):
-    """Whoever can give the rows of a relation."""
+    """Whoever can give the rows of a relation, and what the numbers in them stand for."""
+
+    @property
+    def symbols(self) -> Symbols: ...
 
     def rows(self, relation: str) -> list[Row]: ...
 
@@ -28,7 +34,7 @@ class Derived:
     A content is a node: memory before the call, or what an assign wrote. `versions` holds (before, after, content).
     `reads_own` are assign kernels that read what their target holds before the call. `snapshots` are contents copied
     aside, `kept_before` the (content, kernel) pairs where the copy comes first, `aside` the (kernel, content) pairs
-    that read a copy, `refused` those that no order can serve.
+    that read a copy, `refused` those that no order can serve. `homes` maps values of constants alone to their device.
     """
 
     members: Mapping[int, frozenset[int]]
@@ -39,6 +45,7 @@ class Derived:
     kept_before: tuple[tuple[int, int], ...]
     aside: frozenset[tuple[int, int]]
     refused: tuple[tuple[int, int], ...]
+    homes: Mapping[int, str]
 
 
 def read_decisions(model: Rows) -> Derived:
@@ -57,4 +64,5 @@ def read_decisions(model: Rows) -> Derived:
         tuple((n, kernel) for n, kernel in model.rows("kept_before")),
         frozenset((k, b) for k, b in model.rows("reads_aside")),
         tuple((k, b) for k, b in model.rows("refused")),
+        {n: str(model.symbols.value(d, "device")) for n, d in model.rows("home")},
     )

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import DType, float16, float32
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
@@ -27,15 +26,19 @@ class Storage:
     view: ViewStack
 
 
-def storage_of(graph: Graph, kernels: Collection[int]) -> dict[Node, Storage]:
-    """The storage of the graph's memory and of the output of each kernel (a node's position)."""
+def storage_of(graph: Graph, kernels: Collection[int], homes: Mapping[int, str]) -> dict[Node, Storage]:
+    """The storage of the graph's memory and of the output of each kernel (a node's position).
+
+    `homes` says on which device outputs lie that are made of constants alone.
+    """
     found: dict[Node, Storage] = {}
-    home = _home(graph)
     for at, n in enumerate(graph.nodes):
         if n.op is Op.BUFFER:
             found[n] = Storage(n.arg, ViewStack.of_shape(n.shape))
         elif at in kernels:
-            found[n] = _overwritten(n, found) if n.op is Op.ASSIGN else _made(n, graph, home)
+            found[n] = (
+                _overwritten(n, found) if n.op is Op.ASSIGN else _made(n, graph, homes.get(at, n.device))
+            )
     return found
 
 
@@ -45,15 +48,8 @@ def _overwritten(n: Node, found: Mapping[Node, Storage]) -> Storage:
     return Storage(below.buffer, written(below.view, n))
 
 
-def _home(graph: Graph) -> str:
-    """Where the values lie that no memory says the place of, those made of constants alone: with all others if these are on
-    one device, for who reads them computes there."""
-    devices = {n.device for n in graph.nodes if n.op in (Op.BUFFER, Op.COPY) and not is_file(n.device)}
-    return devices.pop() if len(devices) == 1 else ""
-
-
-def _made(n: Node, graph: Graph, home: str) -> Storage:
-    buffer = Buffer(n.size, _element(n.dtype), n.device or home, graph.label(n))
+def _made(n: Node, graph: Graph, device: str) -> Storage:
+    buffer = Buffer(n.size, _element(n.dtype), device, graph.label(n))
     return Storage(buffer, ViewStack.of_shape(n.shape))
 
 

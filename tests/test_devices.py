@@ -240,3 +240,30 @@ def test_unknown_devices_are_refused(name: str) -> None:
         Tensor([1.0]).to(name)
     assert caught.value.code == "SL500" and caught.value.message == f"there is no device `{name}`"
     assert "numpy" in caught.value.help and str(caught.value.where).startswith("test_devices.py:")
+
+
+@pytest.mark.parametrize(
+    "pair", [("numpy", "numpy:1"), ("", "numpy:1"), pytest.param(("c", "numpy"), marks=needs_c)]
+)
+def test_a_stored_value_of_constants_is_made_where_it_is_read(pair: tuple[str, str]) -> None:
+    x, y = memory([1, 2], pair[0], "x"), memory([3, 4], pair[1], "y")
+    # A constant's device counts as the device of an operation on memory that names none.
+    for named in ("", *pair) if pair[0] else ("",):
+        four = build.contiguous(build.alu(Op.EXP2, build.const(2.0, x.dtype, x.shape, named)))
+        eight = build.contiguous(build.alu(Op.ADD, four, four))
+        run = schedule([build.alu(Op.MUL, x, four), build.alu(Op.MUL, y, four), build.alu(Op.MUL, y, eight)])
+        results = [found.tolist() for found in run.execute({}, "numpy").values()]
+        assert results == [[4, 8], [12, 16], [24, 32]]
+        alone = schedule([build.alu(Op.MUL, y, four)])
+        assert {kernel.device for kernel in alone.kernels} == {pair[1]}
+        assert alone.execute({}, "numpy")["out0"].tolist() == [12, 16]
+
+
+def test_a_requested_constant_lies_where_it_was_meant_to() -> None:
+    x = memory([1, 2], "numpy", "x")
+    four = build.contiguous(build.alu(Op.EXP2, build.const(2.0, x.dtype, x.shape, "numpy:1")))
+    run = schedule([build.alu(Op.MUL, x, four), four])
+    assert {kernel.output.op: kernel.device for kernel in run.kernels} == {
+        Op.MUL: "numpy", Op.CONTIGUOUS: "numpy:1",
+    }  # fmt: skip
+    assert [found.tolist() for found in run.execute({}, "numpy").values()] == [[4, 8], [4, 4]]
