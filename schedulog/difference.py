@@ -22,6 +22,7 @@ from schedulog.scheduler.compare_text import (
 )
 from schedulog.scheduler.given import check_switches
 from schedulog.scheduler.html.fragment import Text, fragment
+from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.language.rule_file import Part
@@ -74,14 +75,20 @@ class Diff:
     def _repr_html_(self) -> str:
         return fragment("", Text(str(self)))
 
-    def lines(self) -> Iterator[str]:
-        """The comparison as text."""
+    def lines(self, *, brief: bool = False) -> Iterator[str]:
+        """The comparison as text. `brief`: measures and results, and how many decisions and kernels are others."""
         changes = self.changes
         yield f"{changes.name}: {changes.nodes} nodes"
         yield from (f"  {line}" for line in _measure_lines(changes))
         yield from (f"  results   {text}" for text in _results(self.results))
         if changes.same:
             yield "  no difference"
+            return
+        found = changes.difference
+        if brief:
+            yield from (f"  {line}" for line in failure_lines(found))
+            counted = plural(len(found.decisions), "decision"), plural(len(found.kernels), "kernel")
+            yield f"  {' and '.join(counted)} changed"
             return
         yield from (f"  {line}" for line in _change_lines(changes))
         yield f"  {changes.untraced} change{'s' * (changes.untraced != 1)} without a responsible rule"

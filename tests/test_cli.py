@@ -150,7 +150,18 @@ def test_sql_reads_a_query_from_standard_input(saved: Path) -> None:
 
 def test_the_commands_of_the_prompt_are_arguments_too(saved: Path, command: Command) -> None:
     table = command("sql", saved, ".tables").out.splitlines()
-    assert table[0] == "table" and "kernel" in table and "run" in table
+    assert [line.split()[:2] for line in table[:2]] == [["table", "kind"], ["buffer", "table"]]
+    of_rules = command("sql", saved, ".tables rel_").out.split()[1:]
+    assert "rel_realize" in of_rules and all(name.startswith("rel_") for name in of_rules)
+    assert table[-1] == f"rel_*           {len(of_rules)} relations of the rules: .tables rel_ lists them"
+    assert table[-2].split() == ["unfused", "view"]
+    whole = command("sql", saved, ".tables", "--json").json["rows"]
+    assert [name for name, kind in whole if kind == "relation"] == of_rules
+    schema = command("sql", saved, ".schema member").out.splitlines()
+    assert [line.split()[:2] for line in schema[:2]] == [["column", "type"], ["run_id", "integer"]]
+    assert schema[1].endswith("the run")
+    missing = command("sql", saved, ".schema kernle").err
+    assert missing == "error[SL605] there is no table `kernle`\n  help: did you mean `kernel`?\n"
     found = command("sql", saved, ".queries", "--json").json
     assert found["columns"] == ["query", "answers"]
     assert "kernels" in [name for name, _ in found["rows"]]
@@ -160,7 +171,7 @@ def test_the_commands_of_the_prompt_are_arguments_too(saved: Path, command: Comm
         1,
         [
             "error[SL605] there is no command `.tabels`",
-            "  help: a SELECT, the name of a query, .queries, .tables or .quit",
+            "  help: a SELECT, the name of a query, .queries, .tables [PREFIX], .schema TABLE or .quit",
         ],
     )
 
@@ -168,7 +179,7 @@ def test_the_commands_of_the_prompt_are_arguments_too(saved: Path, command: Comm
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (".tables\n", ["table", "buffer"]),
+        (".tables kernel\n", ["table", "kernel", "kernel_buffer"]),
         ("select count(*) as n\nfrom kernel;\nselect 7 as m;\n", ["n", "2", "m", "7"]),
         ("select 1 as a", ["a", "1"]),
         ("select ';' as a;\n.quit\nselect 2 as b", ["a", ";"]),

@@ -10,6 +10,7 @@ import pytest
 import schedulog
 from schedulog import schedule
 from schedulog.__main__ import main
+from schedulog.cli.output import fitted
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import float32
@@ -71,3 +72,25 @@ realize(R) :- is_reduce(R).
         "mine/sums  Sums are stored\n  realize, experimental, <text 1>:2\n  why: {R} adds\n  tests: a sum"
     )
     assert repr(rules["mine/sums"]) == "<RuleInfo mine/sums: Sums are stored>"
+
+
+def test_lines_are_fitted_without_parting_a_fact() -> None:
+    line = "    - member(n31, n26), member(n31, n27), and 9 more   by core/member#2"
+    assert fitted(line, 46) == [
+        "    - member(n31, n26), member(n31, n27), and",
+        "        9 more   by core/member#2",
+    ]
+    assert fitted("  kernels   {n30 n31} + {n65 n66}", 24) == ["  kernels   {n30 n31} +", "      {n65 n66}"]
+    assert fitted("", 40) == [""]
+    assert fitted(line, 100) == [line]
+
+
+def test_a_brief_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, rules = tmp_path / "g.json", tmp_path / "mine.dl"
+    path.write_text(write_graph(graph()), encoding="utf-8")
+    rules.write_text("realize(R) :- is_reduce(R).\n", encoding="utf-8")
+    assert main(["diff", str(path), "--with", str(rules), "--brief"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [str(path), "  kernels   1 -> 2"]
+    assert lines[-1] == "  5 decisions and 2 kernels changed"
+    assert not any(line.startswith("  because of") for line in lines)

@@ -12,6 +12,7 @@ from schedulog.cli.diff_items import Item, collected, count_of, named
 from schedulog.cli.diff_kept import Kept, usual_place
 from schedulog.cli.diff_options import (
     Ablate,
+    Brief,
     Corpus,
     Devices,
     Drop,
@@ -70,6 +71,7 @@ def diff_command(
     fail_on: FailOnOption = FailOn.ANY,
     resume: Resume = None,
     jobs: Jobs = None,
+    brief: Brief = False,
     as_json: AsJson = False,
 ) -> int:
     """Compare two rule sets on graphs: decisions, kernels, bytes, recomputed operations, memory, results, and why.
@@ -88,7 +90,7 @@ def diff_command(
         Scheduler(before, engine)
     question = Question(
         before, after, options, later, bindings(dim, shape, const), engine,
-        left_out(after, only or ()) if ablate else None, _devices(execute, device or ()), seed, most_work,
+        left_out(after, only or ()) if ablate else None, _devices(execute, device or ()), seed, most_work, brief=brief,
     ).known()  # fmt: skip
     answers = _answers(question, graphs or [], corpus or [], resume, jobs)
     _tell(answers, ablate=ablate, whole=not corpus, as_json=as_json)

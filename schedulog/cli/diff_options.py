@@ -34,6 +34,7 @@ SetAfter = Annotated[
     list[str] | None, typer.Option("--set-after", help="A switch for the second side only: X=1.")
 ]
 Ablate = Annotated[bool, typer.Option("--ablate", help="Leave out each rule in turn.")]
+Brief = Annotated[bool, typer.Option("--brief", help="Measures and results only, without what changed.")]
 Only = Annotated[
     list[str] | None, typer.Option("--only", help="With --ablate: this pack or rule; repeatable.")
 ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 
 from schedulog.cli.diff_work import Answer
-from schedulog.cli.output import print_table
+from schedulog.cli.output import fitted, print_table, width
 from schedulog.scheduler.compare import Cause
 from schedulog.scheduler.compare_text import some
 from schedulog.scheduler.language.diagnostic import plural
@@ -28,7 +28,8 @@ def show_diffs(answers: Sequence[Answer], *, whole: bool) -> None:
     """Print every graph with all that changed (`whole`), or only what they come to together."""
     if whole:
         for answer in answers:
-            typer.echo("\n".join(answer.lines or _broken([answer])) + "\n" * (len(answers) > 1))
+            told = (line for long in answer.lines or _broken([answer]) for line in fitted(long, width()))
+            typer.echo("\n".join(told) + "\n" * (len(answers) > 1))
     if not whole or len(answers) > 1:
         for line in _summary(answers):
             typer.echo(line)

@@ -50,6 +50,7 @@ class Question:
     seed: int = 0
     most_work: int = 0
     simplify: bool = True
+    brief: bool = False
     sha: str = ""
 
     def known(self) -> Question:
@@ -59,7 +60,7 @@ class Question:
                  sorted(self.options.items()), sorted(self.options_after.items()),
                  sorted(given.dims.items()), sorted(given.shapes.items()),
                  [(name, _content(value)) for name, value in sorted(given.constants.items())],
-                 self.engine, self.ablate, self.devices, self.seed, self.most_work, self.simplify, code_sha()]  # fmt: skip
+                 self.engine, self.ablate, self.devices, self.seed, self.most_work, self.simplify, self.brief, code_sha()]  # fmt: skip
         sha = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         return replace(self, sha=sha)
 
@@ -133,7 +134,7 @@ def _answer(worker: _Worker, item: Item) -> Answer:
         if worker.ablation is not None:
             return Answer(item.number, item.name, item.key, record=_ablated(worker, worker.ablation, graph))
         found = worker.compared(what_if(graph, worker.before, worker.after))
-        lines = (item.name, *list(found.lines())[1:])
+        lines = (item.name, *list(found.lines(brief=worker.question.brief))[1:])
         return Answer(item.number, item.name, item.key, lines, {"file": item.name, **found.record()})
     except SchedulogError as error:
         return Answer(item.number, item.name, item.key, error=error_record(error))

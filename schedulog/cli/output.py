@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import Any, Final
 
 import typer
+
+_PIECE: Final = re.compile(r"\w\([^()]*\)|\{[^{}]*\}|by \S+$")
+_JOINED: Final = "\0"
+"""Stands for a blank at which a line is not parted."""
 
 
 def print_json(value: Any) -> None:
@@ -40,6 +47,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
             for text, width, number in zip(line, widths, right, strict=True)
         ]
         typer.echo("  ".join(cells).rstrip())
+
+
+def width() -> int:
+    """Columns of the terminal, or as COLUMNS says; 100 where there is none."""
+    return max(40, get_terminal_size((100, 24)).columns)
+
+
+def fitted(line: str, columns: int) -> list[str]:
+    """A line in parts of at most so many columns, the further ones deeper; a fact or a group stays in one piece."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    whole = _PIECE.sub(lambda piece: piece[0].replace(" ", _JOINED), line)
+    parts = wrap(whole, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [part.replace(_JOINED, " ") for part in parts] or [line]
 
 
 def _text(value: Any) -> str:

@@ -12,18 +12,19 @@ import typer
 
 from schedulog.cli.inputs import pairs
 from schedulog.cli.output import print_json, print_table
-from schedulog.errors import DatabaseError, SchedulogError
+from schedulog.cli.sql_commands import HELP, command_answer
+from schedulog.errors import SchedulogError
 from schedulog.scheduler.record.database import open_database
-from schedulog.scheduler.record.queries import Answer, ask, named_queries, table_names
+from schedulog.scheduler.record.queries import Answer, ask, named_queries
 
-_HELP: Final = "a SELECT, the name of a query, .queries, .tables or .quit"
 _END: Final = (".quit", ".exit")
 
 
 def sql_command(
     database: Annotated[str, typer.Argument(metavar="RUN.db", help="A saved run.")],
     query: Annotated[
-        str | None, typer.Argument(help="A SELECT, the name of a query, .queries or .tables.")
+        str | None,
+        typer.Argument(help="A SELECT, the name of a query, .queries, .tables [PREFIX] or .schema TABLE."),
     ] = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter: old=1; repeatable.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print columns and rows as JSON.")] = False,
@@ -44,7 +45,7 @@ def sql_command(
         for line in asked:
             if line in _END:
                 return
-            show(answered(connection, line, values), as_json=as_json)
+            show(answered(connection, line, values, whole=as_json), as_json=as_json)
     finally:
         connection.close()
 
@@ -65,14 +66,12 @@ def queries(text: str) -> Iterator[str]:
         yield waiting.strip()
 
 
-def answered(connection: sqlite3.Connection, line: str, values: Mapping[str, int | str]) -> Answer:
-    """The answer to a query or a command that starts with a dot. Raises DatabaseError."""
-    if line == ".queries":
-        return Answer(("query", "answers"), [(q.name, q.title) for q in named_queries().values()])
-    if line == ".tables":
-        return Answer(("table",), [(name,) for name in table_names(connection)])
+def answered(
+    connection: sqlite3.Connection, line: str, values: Mapping[str, int | str], *, whole: bool = False
+) -> Answer:
+    """The answer to a query or a command that starts with a dot; `whole` as for commands. Raises DatabaseError."""
     if line.startswith("."):
-        raise DatabaseError("SL605", f"there is no command `{line}`", help=_HELP)
+        return command_answer(connection, line, whole=whole)
     return ask(connection, line, values)
 
 
@@ -102,7 +101,7 @@ class _Prompt:
         with suppress(ImportError):
             # With it, input() edits lines and remembers them.
             import readline  # noqa: F401
-        typer.echo(f"Ask with {_HELP}")
+        typer.echo(f"Ask with {HELP}")
         while (line := self.read()) is not None:
             if line in _END:
                 return
