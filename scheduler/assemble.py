@@ -16,6 +16,7 @@ from schedulog.scheduler.derived import Derived
 from schedulog.scheduler.kernels import Kernel, KernelKind, OrderEdge, Read, Result, Schedule
 from schedulog.scheduler.order import OrderProblem, depth_first, find_cycle, running_order
 from schedulog.scheduler.storage import Storage, kept_aside, storage_of
+from schedulog.scheduler.verify.rows import check_reached, check_rows
 
 _KINDS: Mapping[Op, KernelKind] = {Op.ASSIGN: "assign", Op.COPY: "copy", Op.BUFFER_VIEW: "view"}
 
@@ -24,14 +25,16 @@ def assemble(graph: Graph, derived: Derived, reasons: Mapping[int, tuple[str, ..
     """The schedule of a graph; `reasons` names, per kernel, the rules that formed it.
 
     Raises ScheduleError: SL310 a refused cycle, SL311 kernels that wait for each other, SL312 two bindings of a variable,
-    SL313 a refused self-assign.
+    SL313 a refused self-assign, SL322 decisions of which some are missing.
     """
     _check_refused(graph, derived)
+    visits = {k: _first_visits(k, graph, derived) for k in derived.members}
+    check_rows(graph, derived, visits)
     storage = storage_of(graph, derived.members, derived.homes)
     plan = _Plan(
         graph,
         derived,
-        {k: _first_visits(k, graph, derived) for k in derived.members},
+        visits,
         storage,
         {n: kept_aside(graph.nodes[n], storage[graph.nodes[n]], graph) for n in derived.snapshots},
         _variables(graph),
@@ -169,6 +172,7 @@ def _order(plan: _Plan, launches: Mapping[int, Sequence[int]]) -> list[int]:
     graph, derived = plan.graph, plan.derived
     roots = dict.fromkeys(graph.position[s.base] for s in graph.sink.src)
     kernels = depth_first([k for k in roots if k in derived.members], launches)
+    check_reached(graph, derived, frozenset(kernels))
     after = {k: set(launches[k]) for k in kernels}
     for before, kernel, _ in derived.versions:
         after[kernel].add(before)

@@ -52,7 +52,7 @@ def read_decisions(model: Rows) -> Derived:
     """The decisions in `model`."""
     members: dict[int, set[int]] = {k: set() for (k,) in model.rows("kernel")}
     for kernel, node in model.rows("member"):
-        members[kernel].add(node)
+        members.setdefault(kernel, set()).add(node)
     targets = {a: b for a, b in model.rows("target") if a in members}
     old = [(k, b) for k, b, _ in model.rows("reads_old")]
     return Derived(

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from schedulog.errors import ScheduleError, UsageError
+from schedulog.errors import UsageError
 from schedulog.facts.extract import Facts, Intern, Row, extract
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
@@ -120,24 +120,9 @@ class Scheduler:
         Raises ScheduleError: SL310, SL311, SL312, and for what is no schedule SL320, SL322, SL323.
         """
         check_decisions(decisions.graph, decisions.model)
-        reasons = kernel_reasons(decisions.model)
-        try:
-            made = assemble(decisions.graph, decisions.derived, reasons)
-        except (KeyError, IndexError) as error:
-            # Only rules of core that were left out let rows be missing here that go with those that are there.
-            raise _incomplete(decisions.graph, error) from error
+        made = assemble(decisions.graph, decisions.derived, kernel_reasons(decisions.model))
         check_kernels(made)
         return made
-
-
-def _incomplete(graph: Graph, error: KeyError | IndexError) -> ScheduleError:
-    """What is looked up is a node, or its position."""
-    known = graph.position.keys() | set(range(len(graph.nodes)))
-    named = [graph.describe(graph.position.get(n, n)) for n in error.args if n in known]
-    what = named[0] if named else "something"
-    return ScheduleError("SL322", f"no kernels can be made: {what} is needed and not decided about",
-                         where=f"{graph.name}, stage decisions", reason="rules of core are left out, or differ",
-                         help="load core as it is")  # fmt: skip
 
 
 ENGINES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(

@@ -293,3 +293,30 @@ def test_a_sum_of_no_numbers() -> None:
     graph = graph_of([node(Op.REDUCE_AXIS, (x,), ReduceArg("ADD", (0,)))])
     error = refused(lambda: schedulog.schedule(graph))
     assert (error.code, error.message) == ("SL320", "n1 reduce_axis void[1] reduces what is no number")
+
+
+@pytest.mark.parametrize(
+    ("relation", "row", "message"),
+    [
+        ("member", (1, 0), "n1 exp float32[8] (e) is no member of its own kernel"),
+        ("version", (1, 3, 0), "n1 exp float32[8] (e) has a place in the order, and no output needs it"),
+        ("version", (3, 3, 1), "n1 exp float32[8] (e) is a content, and lies nowhere"),
+        ("kept_before", (0, 3), "n0 buffer float32[8] (x) is wanted as a copy, and none is made"),
+        ("snapshot", (1,), "n1 exp float32[8] (e) is a content, and lies nowhere"),
+    ],
+)
+def test_rows_that_do_not_go_together(relation: str, row: Row, message: str) -> None:
+    scheduler = Scheduler(load_program(["classic"]))
+    graph = read_notation("x=load f32[8]; e=exp x; f=neg e; a=assign x f; out a")
+    decided = scheduler.decide(graph, {}, lambda facts, intern: {**facts, relation: [row]})
+    error = refused(lambda: scheduler.schedule(decided))
+    assert (error.code, error.message) == ("SL322", message)
+
+
+def test_a_mistake_in_the_assembly_is_not_taken_for_missing_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("schedulog.scheduler.assemble.storage_of", broken)
+    with pytest.raises(KeyError, match="a bug"):
+        schedule("x=load f32[8]; e=exp x; out e")
