@@ -189,15 +189,31 @@ def test_graphs_and_tests_that_cannot_be_read(make: Make, capsys: pytest.Capture
 
 
 def test_names_are_never_shadowed(make: Make) -> None:
-    one, two = make(), make(name="classic", files={"rules/sums.dl": RULES.format(name="two")})
+    one, two = make(), make(name="classic", files={"rules/sums.dl": RULES.format(name="classic")})
     again = shutil.copytree(one, Path("again"))
-    (again / "rules" / "sums.dl").write_text(RULES.format(name="again"), encoding="utf-8")
+    more = RULES.format(name="mine").replace("mine/sums", "mine/more")
+    (again / "rules" / "sums.dl").write_text(more, encoding="utf-8")
     assert errors_of(one, again) == ["SL125 mine/pack.toml:1:1: two packs are called `mine`"]
     assert errors_of("classic", two) == ["SL125 classic/pack.toml:1:1: two packs are called `classic`"]
-    assert "two/sums" in load_program([two]).infos
+    assert "classic/sums" in load_program([two]).infos
     (again / "pack.toml").write_text('name = "again"\nversion = "1"\n', encoding="utf-8")
     (again / "rules" / "sums.dl").write_text(RULES.format(name="mine"), encoding="utf-8")
-    assert errors_of(one, again) == ["SL109 mine/rules/sums.dl:1:4: two rules have the id `mine/sums`"]
+    assert errors_of(one, again) == [
+        "SL118 again/rules/sums.dl:1:4: `mine/sums` is an id of another pack",
+        "SL109 mine/rules/sums.dl:1:4: two rules have the id `mine/sums`",
+    ]
+
+
+def test_a_rule_file_in_capitals_is_not_passed_over(make: Make) -> None:
+    folder = make()
+    (folder / "rules" / "more.DL").write_text("realize(N) :- is_reduce(N).\n", encoding="utf-8")
+    told = "SL107 {}: a rule file whose name ends in .DL"
+    assert errors_of(folder) == [told.format("mine/rules/more.DL")]
+    loose = Path("loose")
+    loose.mkdir()
+    (loose / "one.dl").write_text("realize(N) :- is_reduce(N).\n", encoding="utf-8")
+    (loose / "two.Dl").write_text("realize(N) :- is_reduce(N).\n", encoding="utf-8")
+    assert errors_of(loose) == ["SL107 loose/two.Dl: a rule file whose name ends in .Dl"]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,17 @@ def check_requirements(files: Sequence[ParsedFile], packs: Sequence[Pack]) -> It
             yield from _unmet(found, place, versions)
 
 
+def ids_of_packs(files: Sequence[ParsedFile], packs: Sequence[Pack]) -> Iterator[RuleError]:
+    """Ids in a pack that do not begin with its name (SL118): they would be taken for rules of another one."""
+    names = {pack.name for pack in packs}
+    for parsed in (parsed for parsed in files if parsed.pack in names):
+        for info in parsed.headers:
+            if info.id and info.id.partition("/")[0] != parsed.pack:
+                yield RuleError("SL118", f"`{info.id}` is an id of another pack", where=info.place,
+                                reason=f"ids in the pack `{parsed.pack}` begin with its name",
+                                help=f"%! id: {parsed.pack}/{info.id.partition('/')[2]}")  # fmt: skip
+
+
 def _unmet(wanted: Requirement, where: Place | str, versions: Mapping[str, str]) -> Iterator[RuleError]:
     version = versions.get(wanted.pack)
     if version is None:

@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.language.check import check
-from schedulog.scheduler.language.check_packs import check_requirements, heads_of_core, rules_left_out
+from schedulog.scheduler.language.check_packs import (
+    check_requirements,
+    heads_of_core,
+    ids_of_packs,
+    rules_left_out,
+)
 from schedulog.scheduler.language.diagnostic import nearest, ordered, raise_all
 from schedulog.scheduler.language.function_code import code_of
 from schedulog.scheduler.language.meaning import program_sha
@@ -95,7 +100,14 @@ class _Checked:
 def _checked(files: Sequence[ParsedFile], errors: Sequence[RuleError], packs: Sequence[Pack]) -> _Checked:
     merged, found = merge(files)
     mistakes, warnings = check(merged)
-    mistakes = [*errors, *heads_of_core(files, packs), *check_requirements(files, packs), *found, *mistakes]
+    mistakes = [
+        *errors,
+        *heads_of_core(files, packs),
+        *check_requirements(files, packs),
+        *ids_of_packs(files, packs),
+        *found,
+        *mistakes,
+    ]
     left_out = rules_left_out(packs, merged.infos, mistakes)
     declared: dict[str, list[Function]] = {}
     for file in files:

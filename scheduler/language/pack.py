@@ -13,7 +13,7 @@ from typing import Final
 
 from schedulog.errors import Place, RuleError
 from schedulog.scheduler.language.requirement import Requirement
-from schedulog.scheduler.language.rule_file import SIDE_TESTS, SUFFIXES, RuleFile, is_rule_file
+from schedulog.scheduler.language.rule_file import SIDE_TESTS, SUFFIXES, RuleFile, ends_alike, is_rule_file
 
 MANIFEST: Final = "pack.toml"
 GRAPHS: Final = "graphs"
@@ -68,6 +68,9 @@ def read_rules(pack: Pack, errors: list[RuleError]) -> list[RuleFile]:
     """The rule files of a pack, by name; one that cannot be read, or lies where none is looked for, is an error."""
     kept: list[RuleFile] = []
     for path, entry in _listed(pack, errors):
+        if ends_alike(path):
+            errors.append(capitals(f"{pack.shown}/{path}"))
+            continue
         where = PurePosixPath(path).parent.as_posix().removeprefix(".")
         if where in _RULES and is_rule_file(path):
             file = read_file(entry, f"{pack.shown}/{path}", pack.name, errors)
@@ -145,7 +148,7 @@ def _files(folder: Traversable) -> Iterator[tuple[str, Traversable]]:
                 inner = f"{path}{entry.name}"
                 if entry.is_dir():
                     below += [] if entry.name in _SKIPPED else [(f"{inner}/", entry)]
-                elif entry.name.endswith(SUFFIXES) and (entry.is_file() or _leads_nowhere(entry)):
+                elif entry.name.lower().endswith(SUFFIXES) and (entry.is_file() or _leads_nowhere(entry)):
                     yield inner, entry
         level = below
 
@@ -153,6 +156,13 @@ def _files(folder: Traversable) -> Iterator[tuple[str, Traversable]]:
 def _leads_nowhere(entry: Traversable) -> bool:
     """Whether a link's target is gone: its rules would be missed, so that reading it has to fail."""
     return isinstance(entry, Path) and entry.is_symlink()
+
+
+def capitals(shown: str) -> RuleError:
+    """What is said of a file that only capitals keep from being a rule file (SL107)."""
+    end = shown[shown.rindex(".") :]
+    return RuleError("SL107", f"a rule file whose name ends in {end}", where=shown,
+                     reason="it would be passed over", help=f"call it {PurePosixPath(shown).stem}{end.lower()}")  # fmt: skip
 
 
 def _misplaced(shown: str) -> RuleError:

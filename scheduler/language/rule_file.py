@@ -80,6 +80,11 @@ def is_rule_file(name: str) -> bool:
     return name.endswith(SUFFIXES) and not name.endswith(SIDE_TESTS)
 
 
+def ends_alike(name: str) -> bool:
+    """Whether a file's name ends as those of rule files do, but for capitals: it would be passed over."""
+    return name.lower().endswith(SUFFIXES) and not name.endswith(SUFFIXES)
+
+
 def files_below(folder: Path, *ends: str) -> list[Path]:
     """The files in a folder and below it whose names end so, sorted; a link that leads nowhere is one of them.
 

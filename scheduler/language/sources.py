@@ -10,7 +10,7 @@ from pathlib import Path
 
 from schedulog.errors import RuleError
 from schedulog.scheduler.language.diagnostic import raise_all
-from schedulog.scheduler.language.pack import Pack, is_pack, read_file, read_rules
+from schedulog.scheduler.language.pack import Pack, capitals, is_pack, read_file, read_rules
 from schedulog.scheduler.language.pack_finder import built_in_packs, find_pack
 from schedulog.scheduler.language.pack_manifest import read_manifest
 from schedulog.scheduler.language.requirement import Requirement, read_requirement
@@ -18,6 +18,7 @@ from schedulog.scheduler.language.rule_file import (
     SUFFIXES,
     Part,
     RuleFile,
+    ends_alike,
     files_below,
     is_path,
     is_rule_file,
@@ -229,7 +230,9 @@ def _inside(folder: Path, errors: list[RuleError]) -> list[Path]:
     for name in sorted(below):
         errors.append(RuleError("SL123", "a folder with a pack in it", where=folder.as_posix(),
                                 reason=f"{name} has a pack.toml", help=f"name the pack: {name}"))  # fmt: skip
-    if not found:
+    alike = [file for file in files_below(folder, "") if ends_alike(file.name)]
+    errors += [capitals(file.as_posix()) for file in alike]
+    if not found and not alike:
         errors.append(RuleError("SL107", "a folder without rule files", where=folder.as_posix(),
                                 help=f"rule files end in {' or '.join(SUFFIXES)}"))  # fmt: skip
     return [file for file in found if is_rule_file(file.name)]
