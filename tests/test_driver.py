@@ -128,6 +128,14 @@ def test_alternation_limit() -> None:
     assert caught.value.message == "win: not finished after 5 alternations; no partial answer is returned"
 
 
+def test_alternations_end_when_their_component_has_used_up_its_time() -> None:
+    compiled = compile_program(program(WIN), Limits(compute=0.0, slowest=0.0))
+    with pytest.raises(ScheduleError) as caught:
+        compiled.evaluate({"move": [(i, i + 1) for i in range(20)]})
+    assert caught.value.code == "SL140"
+    assert caught.value.message == "win: not finished after 0 s of computing; no partial answer is returned"
+
+
 COUNTING = """
 .decl start(number: int)
 .input start

@@ -51,6 +51,10 @@ class Budget:
             self._begun = time.thread_time()
         return self._used() > self.seconds
 
+    def spent(self, component: int) -> bool:
+        """Whether a component that does not run has used up its time."""
+        return self._spent.get(component, 0.0) > self.seconds
+
     def _used(self) -> float:
         assert self._running is not None
         now = 0.0 if self._begun is None else time.thread_time() - self._begun

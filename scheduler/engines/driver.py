@@ -97,9 +97,11 @@ class _Alternation:
                 return
             if derived == earlier:
                 raise self.undefined()
+            if late := next(filter(None, map(self.engine.late, self.component.subs)), ""):
+                raise self.endless(late)
             earlier = self.assumed
             self.assume(derived)
-        raise self.endless()
+        raise self.endless(f"{self.setting.limits.alternations} alternations")
 
     def step(self) -> None:
         """Evaluate the sub-components whose inputs changed since they were last evaluated.
@@ -138,11 +140,10 @@ class _Alternation:
         over, under = (one, two) if sum(map(len, one.values())) > sum(map(len, two.values())) else (two, one)
         return undefined_error(self.setting, self.component, self.engine, over, under)
 
-    def endless(self) -> ScheduleError:
+    def endless(self, what: str) -> ScheduleError:
         return ScheduleError(
             "SL140",
-            f"{self.component.name}: not finished after {self.setting.limits.alternations} alternations; "
-            "no partial answer is returned",
+            f"{self.component.name}: not finished after {what}; no partial answer is returned",
             where=next(rule.place for sub in self.component.subs for rule in sub.rules),
             reason="each decision here waits for the refusal of another one, in a chain longer than that",
             help="shorten the chain of `not`, or raise the limit",

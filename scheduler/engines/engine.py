@@ -68,6 +68,10 @@ class Engine(Protocol):
         """Compute the least fixpoint of a sub-component from empty relations; return the number of rounds."""
         ...
 
+    def late(self, sub: SubComponent) -> str:
+        """Say after what the sub-component is not to be evaluated again, "9 s of computing"; empty when it may be."""
+        ...
+
     def count(self, relation: str) -> int:
         """Return the number of rows of a relation."""
         ...

@@ -66,7 +66,7 @@ class SqliteDatabase:
         self.statements = 0
         self.watched = 0
         self.looks = 0
-        self.late = False
+        self.timed_out = False
         self.calls = Calls({})
         self.connection = self.connect()
         self.cursor = self.connection.cursor()
@@ -104,8 +104,8 @@ class SqliteDatabase:
         if self.watched != self.statements:
             self.watched, self.looks = self.statements, 0
         self.looks += 1
-        self.late = self.looks > 0 and self.budget.late()
-        return self.late or self.looks * _LOOK > self.limits.steps
+        self.timed_out = self.looks > 0 and self.budget.late()
+        return self.timed_out or self.looks * _LOOK > self.limits.steps
 
     @contextmanager
     def unbounded(self) -> Iterator[None]:
@@ -134,7 +134,7 @@ class SqliteDatabase:
         for relation in sorted(self.stale | set(given)):
             self.load(relation, given.get(relation, ()))
         pages = self.cursor.execute("PRAGMA page_count").fetchone()[0]
-        self.late = False
+        self.timed_out = False
         self.budget.begin(sum(map(len, given.values())))
         most = min(pages + _SPARE + self.budget.rows * _ROW // _PAGE, _PAGES)
         self.cursor.execute(f"PRAGMA max_page_count = {most}")
@@ -197,6 +197,10 @@ class SqliteDatabase:
             return self.least_fixpoint(self.code.subs[sub.index])
         finally:
             self.budget.leave()
+
+    def late(self, sub: SubComponent) -> str:
+        """Say after what the sub-component is not to be evaluated again; empty when it may be."""
+        return f"{self.budget.seconds:g} s of computing" if self.budget.spent(sub.index) else ""
 
     def least_fixpoint(self, code: SubCode) -> int:
         """Load what is stated and given, run the rules that are not recursive, then those that are."""
@@ -289,7 +293,7 @@ class SqliteDatabase:
             return self.calls.failure.error(statement.rule)
         if _code(error) == sqlite3.SQLITE_FULL:
             return too_much(statement.rule, f"its rows need more room than {self.budget.rows} rows")
-        if _code(error) == sqlite3.SQLITE_INTERRUPT and self.late:
+        if _code(error) == sqlite3.SQLITE_INTERRUPT and self.timed_out:
             return too_much(statement.rule, f"it took more than {self.budget.seconds:g} s of computing")
         if _code(error) == sqlite3.SQLITE_INTERRUPT and self.looks * _LOOK > self.limits.steps:
             return too_much(statement.rule, f"it took more than {self.limits.steps} steps")
