@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from schedulog.errors import RuleError
+from schedulog.facts.new_file import new_file
 from schedulog.scheduler.language.program import RuleTest
 from schedulog.scheduler.language.rule_file import stem
 
@@ -51,9 +52,8 @@ def write_snapshots(path: Path, accepted: Mapping[str, str]) -> None:
         path.unlink(missing_ok=True)
         return
     blocks = [f"{_TITLE}{title}\n{text}\n" for title, text in sorted(accepted.items())]
-    beside = path.with_name(path.name + ".new")
-    beside.write_text("\n".join(blocks), encoding="utf-8")
-    beside.replace(path)
+    with new_file(path) as file:
+        file.write("\n".join(blocks).encode())
 
 
 def check_titles(tests: list[RuleTest]) -> None:

@@ -267,3 +267,12 @@ def test_a_requested_constant_lies_where_it_was_meant_to() -> None:
         Op.MUL: "numpy", Op.CONTIGUOUS: "numpy:1",
     }  # fmt: skip
     assert [found.tolist() for found in run.execute({}, "numpy").values()] == [[4, 8], [4, 4]]
+
+
+def test_a_schedule_over_two_devices_runs_as_a_whole() -> None:
+    run = schedule(ping_pong("numpy", "numpy:1", 1))
+    with pytest.raises(DeviceError) as caught:
+        run.load("numpy").run(allocate(run.schedule, {}), {}, None, range(1))
+    assert (caught.value.code, caught.value.message) == (
+        "SL548", "a schedule over several devices runs as a whole",
+    )  # fmt: skip

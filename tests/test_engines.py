@@ -605,3 +605,16 @@ def test_constants_of_the_text_are_numbers_of_the_program() -> None:
     rules = program(PAIR + "r(-3, X) :- e(X, -7).")
     assert rules.rules[0].head.terms[0] == Const(-3)
     assert run("sqlite", rules, {"e": [(4, -7), (4, 7)]})["r"] == [(-3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("made", "package"), [(ClingoEvaluator, "clingo"), (PydatalogEvaluator, "pyDatalog")]
+)
+def test_an_engine_without_its_package(
+    made: Callable[[Program], object], package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(UsageError) as caught:
+        made(program(".decl p(a: int)\np(1)."))
+    assert (caught.value.code, caught.value.message) == ("SL705", f"{package} is not installed")
+    assert caught.value.help == f"pip install {package}, or use the sqlite engine"

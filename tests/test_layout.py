@@ -225,3 +225,17 @@ def test_as_a_filter(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
 
     monkeypatch.setattr("sys.stdin", io.StringIO("p( 1 )."))
     assert run(capsys, "-") == (0, "p(1).\n", "")
+
+
+def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    ugly = tmp_path / "a.dl"
+    ugly.write_bytes(b"p(1) .")
+    monkeypatch.setattr("os.replace", full)
+    status, _, err = run(capsys, ugly)
+    assert status == 2 and "error[SL709] cannot write" in err and "why: No space left on device" in err
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.dl", b"p(1) .")]

@@ -74,3 +74,9 @@ def test_ranges_in_words() -> None:
     assert range_text(int8) == "an int8 from -128 to 127"
     assert range_text(float16) == "a float16 of at most 65504 in size"
     assert range_text(bool_) == "a bool, true or false"
+
+
+def test_void_is_no_number() -> None:
+    with pytest.raises(GraphError) as caught:
+        void.to_numpy()
+    assert (caught.value.code, caught.value.message) == ("SL201", "void has no values")

@@ -16,6 +16,13 @@ from schedulog.runtimes import open_device
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "data" / "recorded.jsonl.gz"
 
+KNOWN = {
+    ("loads", "synthetic::handmade_two_assigns_to_one_buffer#1"),
+    ("metadata", "test/test_schedule.py::TestSchedule::test_example_matmul_same#0+FUSE_ARANGE=1"),
+}
+"""What differs, and in which case: an assign reads a copy of what it is to overwrite where the seed reads in place
+(docs/seed.md), and one kernel carries one user function more."""
+
 
 def parity(*options: str) -> dict[str, Any]:
     command = [sys.executable, str(HERE / "parity.py"), str(RECORDS), "--json", "--jobs", "1", *options]
@@ -27,10 +34,12 @@ def parity(*options: str) -> dict[str, Any]:
 def test_decisions_equal_the_recorded_ones() -> None:
     found = parity()
     assert found["cases"] > 1400
-    for what in ("base_realizes", "realizes", "owners", "kernels", "loads", "metadata", "order", "errors"):
-        assert found[what] >= 0.995 * found["cases"], (what, found["differences"][:5])
-    assert found["order_valid"] >= 0.995 * found["cases"]
+    for what in ("base_realizes", "realizes", "owners", "kernels", "order", "order_valid", "errors"):
+        assert found[what] == found["cases"], (what, found["differences"][:5])
     assert found["order_compared"] > 0.9 * found["cases"]
+    assert {(d["what"], d["case"]) for d in found["differences"]} == KNOWN
+    for what in ("loads", "metadata"):
+        assert found[what] == found["cases"] - sum(known == what for known, _ in KNOWN)
 
 
 @pytest.mark.parametrize(("device", "every"), [("numpy", "1"), ("c", "9")])

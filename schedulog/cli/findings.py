@@ -11,26 +11,9 @@ from urllib.parse import quote
 
 from schedulog.codes import TITLES
 from schedulog.errors import Place, SchedulogError
-from schedulog.scheduler.language.diagnostic import RuleWarning, plural
+from schedulog.findings import severity, text
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-
-
-def severity(finding: SchedulogError) -> str:
-    """`warning` for what does not keep rules from being used, `error` for all else."""
-    return "warning" if isinstance(finding, RuleWarning) else "error"
-
-
-def summary(findings: Sequence[SchedulogError]) -> str:
-    """`2 errors, 1 warning`, or `no findings`."""
-    counts = [(sum(severity(f) == kind for f in findings), kind) for kind in ("error", "warning")]
-    return ", ".join(plural(count, kind) for count, kind in counts if count) or "no findings"
-
-
-def text(findings: Sequence[SchedulogError]) -> str:
-    """Each finding as errors are told, an empty line between two, and a last line that counts them."""
-    more = " (schedulog explain CODE says more)" if findings else ""
-    return "\n\n".join([*map(str, findings), summary(findings) + more])
 
 
 def record(finding: SchedulogError) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from schedulog.errors import RuleError, UsageError
+from schedulog.facts.new_file import new_file
 from schedulog.rules import USER_RULES
 from schedulog.scheduler.language.diagnostic import nearest, plural
 from schedulog.scheduler.language.rule_file import SUFFIXES, files_below, is_rule_file, stem
@@ -107,14 +108,7 @@ def _free(paths: Sequence[Path]) -> Sequence[Path]:
 def _write_new(made: Mapping[Path, str]) -> None:
     """Write new files, each whole or not at all. Raises UsageError SL709."""
     for path, text in made.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, text)
-        except OSError as problem:
-            reason = problem.strerror or str(problem)
-            raise UsageError(
-                "SL709", f"cannot write {path}", reason=reason, help="give another place: -o PATH"
-            ) from None
+        _replace(path, text)
         typer.echo(f"{path.as_posix()} written")
 
 
@@ -153,7 +147,11 @@ def _change(path: Path, before: str, after: str, *, check: bool, diff: bool) -> 
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file beside it and rename that, so that an interruption leaves the old file whole."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8", newline="\n")
-    beside.replace(path)
+    """Write a file whole or not at all, in a folder that is made if need be. Raises UsageError SL709."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(path) as file:
+            file.write(text.encode())
+    except OSError as problem:
+        raise UsageError("SL709", f"cannot write {path}", reason=problem.strerror or str(problem),
+                         help="give another place: -o PATH") from None  # fmt: skip

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from schedulog.cli.check import Format, Paths, findings, rule_groups
-from schedulog.cli.findings import FORMATS, severity
+from schedulog.cli.findings import FORMATS
 from schedulog.cli.output import print_json, working
 from schedulog.errors import SchedulogError
+from schedulog.findings import severity
 from schedulog.rules import USER_RULES
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.sources import required_by
