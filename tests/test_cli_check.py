@@ -27,13 +27,13 @@ TEXT = """error[SL101] unknown relation `egde`
   at {file}:2:11
   foo(N) :- egde(N, _, _).
             ^^^^
-  help: did you mean `edge`? It is declared at core/model.dl:53:7
+  help: did you mean `edge`? It is declared at core/model.dl:61:7
 
 error[SL102] `edge` has 3 arguments, not 2
   at {file}:3:11
   foo(N) :- edge(N, _).
             ^^^^
-  why: declared at core/model.dl:53:7: edge(n: node, user: node, v: view)
+  why: declared at core/model.dl:61:7: edge(n: node, user: node, v: view)
 
 error[SL106] bare name `ADD`
 """
@@ -75,7 +75,7 @@ def test_json(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "line": 2,
         "column": 11,
         "width": 4,
-        "help": "did you mean `edge`? It is declared at core/model.dl:53:7",
+        "help": "did you mean `edge`? It is declared at core/model.dl:61:7",
     }
 
 
@@ -99,7 +99,7 @@ def test_github(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 1
     assert first == (
         f"::error file={bad.as_posix()},line=2,col=11,endColumn=14,title=SL101::unknown relation `egde`"
-        "%0Ahelp: did you mean `edge`? It is declared at core/model.dl:53:7"
+        "%0Ahelp: did you mean `edge`? It is declared at core/model.dl:61:7"
     )
     assert last.startswith("::warning ") and last.endswith("title=SL150::variable `X` is used once%0Ahelp: write `_` if that is meant")  # fmt: skip
 

@@ -94,3 +94,15 @@ def test_a_brief_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines[:2] == [str(path), "  kernels   1 -> 2"]
     assert lines[-1] == "  5 decisions and 2 kernels changed"
     assert not any(line.startswith("  because of") for line in lines)
+
+
+def test_a_rule_that_names_a_node_is_told_what_to_write() -> None:
+    numbered, bare = schedulog.load_rules("realize(n357).\n").check()
+    assert (numbered.code, bare.code) == ("SL103", "SL106")
+    assert numbered.help == (
+        'rules say what holds of a node and name none: realize(N) :- op(N, "EXP"), size(N, 8); '
+        "tests name theirs, in `given:`"
+    )
+    assert (
+        bare.help == "`n357` is a name for questions to one graph; a variable begins with a capital: `N357`"
+    )

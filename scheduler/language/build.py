@@ -36,8 +36,17 @@ Node = Tree[Token] | Token
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _SPELLINGS: Final[dict[str, ArithmeticOp]] = {"/": "//", "\\": "%"}
+_NUMBERED: Final = re.compile(r"[nv][0-9]+")
+"""How questions write nodes and views."""
 _ESCAPE: Final = re.compile(r'\\(["\\n])')
 AGGREGATE_FORM: Final = "an aggregate stands alone: `N = #count { M : member(K, M) }`, then compare N"
+
+
+def bare_name_help(name: str) -> str:
+    """What to write instead of a name that is neither quoted nor a variable."""
+    if _NUMBERED.fullmatch(name):
+        return f"`{name}` is a name for questions to one graph; a variable begins with a capital: `{name.capitalize()}`"
+    return f'a string is quoted: "{name}"; a variable begins with a capital: `{name.capitalize()}`'
 
 
 class Rejected(Exception):
@@ -196,8 +205,7 @@ class Builder:
 
     def _bare(self, token: Token) -> Const:
         place = self.place(token)
-        help = f'a string is quoted: "{token}"; a variable begins with a capital: `{token.capitalize()}`'
-        self._error("SL106", f"bare name `{token}`", place, help)
+        self._error("SL106", f"bare name `{token}`", place, bare_name_help(str(token)))
         return Const(str(token), place)
 
     def _chain(self, tree: Tree[Token]) -> Expr:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from schedulog.errors import Place, RuleError
 from schedulog.scheduler.language.check_names import known
+from schedulog.scheduler.language.diagnostic import NO_THING
 from schedulog.scheduler.language.program import (
     Aggregate,
     Arithmetic,
@@ -135,7 +136,8 @@ class _RuleTypes:
         else:
             found = self._type(expr, scope) or "str"
             message, reason = f"{_article(found)} where {owner} {_article(type_)}", ""
-        self.errors.append(RuleError("SL103", message, where=self._place(expr), reason=reason))
+        help = NO_THING if isinstance(expr, Const) and type_ in ENTITY_TYPES else ""
+        self.errors.append(RuleError("SL103", message, where=self._place(expr), reason=reason, help=help))
 
     def _place(self, expr: Expr) -> Place:
         return expr.place if expr.place is not None else self.rule.place

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Final
 
 from schedulog.errors import Place, RuleError
 
@@ -42,6 +43,10 @@ class SourceText:
         text = self.lines[line - 1]
         width = max(1, min(end - start, len(text) - column + 1))
         return Place(self.file, line, column, width, text.rstrip())
+
+
+NO_THING: Final = 'rules say what holds of a node and name none: realize(N) :- op(N, "EXP"), size(N, 8); tests name theirs, in `given:`'
+"""What to do instead of naming one thing of a graph in a rule."""
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:

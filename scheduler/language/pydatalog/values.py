@@ -6,7 +6,7 @@ import ast
 from typing import Final
 
 from schedulog.errors import Place, RuleError
-from schedulog.scheduler.language.build import Builder, Rejected
+from schedulog.scheduler.language.build import Builder, Rejected, bare_name_help
 from schedulog.scheduler.language.program import Arithmetic, ArithmeticOp, Call, Const, Expr, Term, Var
 from schedulog.scheduler.language.pydatalog import mistakes
 from schedulog.scheduler.language.pydatalog.blanks import Blanks
@@ -123,8 +123,7 @@ class ValueBuilder(Builder):
             raise self._kept(node)
         if is_variable(node.id):
             return Var(meant(node.id), place)
-        help = f'a string is quoted: "{node.id}"; a variable begins with a capital: `{node.id.capitalize()}`'
-        self._error("SL106", f"bare name `{node.id}`", place, help)
+        self._error("SL106", f"bare name `{node.id}`", place, bare_name_help(node.id))
         return Const(node.id, place)
 
     def _name(self, node: ast.Call, what: str) -> str:
