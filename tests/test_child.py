@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -40,7 +40,7 @@ def program(text: str) -> Program:
     return link([parse_text(text, "p.dl", "p")])
 
 
-def refused(evaluator: SetEvaluator, rows: list[tuple[int, ...]]) -> ScheduleError:
+def refused(evaluator: SetEvaluator, rows: Sequence[tuple[int, ...]]) -> ScheduleError:
     with pytest.raises(ScheduleError) as caught:
         evaluator.evaluate({"n": rows})
     return caught.value

@@ -3,7 +3,7 @@
 A total well-founded model is the only stable model (Van Gelder, Ross and Schlipf, JACM 38(3), 1991), so where the
 other engines find a model, clingo must find that one and no other. A single stable model alone does not show that the
 well-founded model is total; no or several ones show that it is not. clingo counts with 32 bits: larger numbers are
-refused.
+refused. It runs in a process of its own with limits of time and memory, for nothing else ends its grounding.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Question:
         try:
             reply = child.ask(question, self.call, Time(self.engine.limits.seconds))
         except ChildEnded as ended:
-            reply = {"failed": str(ended)}
+            reply = Reply(failed=str(ended))
         if self.guilty is not None and self.engine.calls.failure is not None:
             raise self.engine.calls.failure.error(self.guilty)
         if self.too_wide:
