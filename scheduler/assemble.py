@@ -22,7 +22,7 @@ _KINDS: Mapping[Op, KernelKind] = {Op.ASSIGN: "assign", Op.COPY: "copy", Op.BUFF
 
 
 def assemble(graph: Graph, derived: Derived, reasons: Mapping[int, tuple[str, ...]]) -> Schedule:
-    """The schedule of a graph; `reasons` names, per kernel, the rules that formed it.
+    """The schedule of a graph; `reasons` names, per launch (`_Plan`), the rules that formed it.
 
     Raises ScheduleError: SL310 a refused cycle, SL311 kernels that wait for each other, SL312 two bindings of a variable,
     SL313 a refused self-assign, SL322 decisions of which some are missing.
@@ -222,7 +222,7 @@ def _keep(index: int, n: int, plan: _Plan) -> Kernel:
     buffers = (kept.buffer, place.buffer)
     return Kernel(
         index, f"k{index}_keep", "store", content, content, buffers, kept.view, reads, (), content.device,
-        ("core/snapshot",),
+        plan.reasons.get(~n, ()),
     )  # fmt: skip
 
 

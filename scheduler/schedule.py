@@ -25,7 +25,7 @@ from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.pack_functions import PackFunctions, running
 from schedulog.scheduler.verify.decisions import check_decisions
 from schedulog.scheduler.verify.kernels import check_kernels
-from schedulog.scheduler.why.support import kernel_reasons
+from schedulog.scheduler.why.support import copy_reasons, kernel_reasons
 
 
 class Compiled(Protocol):
@@ -120,7 +120,9 @@ class Scheduler:
         Raises ScheduleError: SL310, SL311, SL312, and for what is no schedule SL320, SL322, SL323.
         """
         check_decisions(decisions.graph, decisions.model)
-        made = assemble(decisions.graph, decisions.derived, kernel_reasons(decisions.model))
+        model = decisions.model
+        reasons = kernel_reasons(model) | {~n: rules for n, rules in copy_reasons(model).items()}
+        made = assemble(decisions.graph, decisions.derived, reasons)
         check_kernels(made)
         return made
 

@@ -320,3 +320,10 @@ def test_a_mistake_in_the_assembly_is_not_taken_for_missing_rows(monkeypatch: py
     monkeypatch.setattr("schedulog.scheduler.assemble.storage_of", broken)
     with pytest.raises(KeyError, match="a bug"):
         schedule("x=load f32[8]; e=exp x; out e")
+
+
+def test_a_copy_aside_names_the_rule_that_asks_for_it() -> None:
+    scheduler = Scheduler(load_program(["classic"]))
+    graph = read_notation("x=load f32[8]; e=neg x; a=assign x e; k=add a x; out k")
+    kernels = scheduler.schedule(scheduler.decide(graph, {"copy_on_hazard": 1})).kernels
+    assert [(k.name, k.rules) for k in kernels if not k.members] == [("k0_keep", ("core/snapshot",))]

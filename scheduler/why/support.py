@@ -55,6 +55,16 @@ def kernel_reasons(model: Model) -> dict[int, tuple[str, ...]]:
     }
 
 
+def copy_reasons(model: Model) -> dict[int, tuple[str, ...]]:
+    """Why each content is copied aside: content node -> ids of the rules that say so, sorted."""
+    if not model.count("snapshot"):
+        return {}
+    names = support_of(model, "snapshot")
+    return {
+        row[0]: tuple(sorted({name.rpartition("#")[0] for name in found})) for row, found in names.items()
+    }
+
+
 def storing_clauses(model: Model, known: Derivations | None = None) -> dict[int, tuple[str, ...]]:
     """Kernel node -> the names of the clauses that asked for its value to be stored, "core/store-copy#2", sorted.
 
