@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from error_examples import refreshed
+from error_examples import refreshed, tutorial
 
 from schedulog.cli.doc import all_packs
 from schedulog.codes import TITLES
@@ -96,6 +96,11 @@ def language_page() -> str:
     return refreshed((FOLDER / "language.md").read_text(encoding="utf-8"))
 
 
+def tutorial_page() -> str:
+    """docs/tutorial.md, with what its commands print now."""
+    return tutorial((FOLDER / "tutorial.md").read_text(encoding="utf-8"))
+
+
 def errors_page() -> str:
     """docs/errors.md: all codes, each with a link to its page."""
     rows = (f"| [{code}](../schedulog/pages/{code}.md) | {title} |" for code, title in sorted(TITLES.items()))
@@ -103,7 +108,13 @@ def errors_page() -> str:
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {"schema.md": schema_page, "rules.md": all_packs, "errors.md": errors_page, "language.md": language_page}
+    {
+        "schema.md": schema_page,
+        "rules.md": all_packs,
+        "errors.md": errors_page,
+        "language.md": language_page,
+        "tutorial.md": tutorial_page,
+    }
 )
 
 
