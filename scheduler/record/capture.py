@@ -25,8 +25,8 @@ from schedulog.errors import DatabaseError
 from schedulog.facts.graph import Graph
 from schedulog.facts.json_format import write_graph
 from schedulog.scheduler.compare import Outcome
-from schedulog.scheduler.language.rule_file import RuleFile
 from schedulog.scheduler.language.program import Program
+from schedulog.scheduler.language.rule_file import RuleFile
 from schedulog.scheduler.record.outcome import read_outcome, write_outcome
 from schedulog.scheduler.record.program_text import write_program
 
