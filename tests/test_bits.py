@@ -237,7 +237,9 @@ class TestTensors:
         assert t.tolist() == wanted.tolist()
 
     @pytest.mark.parametrize(
-        "make", [lambda t: t + 0, lambda t: t * 1, lambda t: t.bitcast(np.int64) + 0], ids=str
+        "make",
+        [lambda t: t + 0, lambda t: t * 1, lambda t: t.bitcast(np.int64) + 0],
+        ids=["plus 0", "times 1", "bits plus 0"],
     )
     def test_what_simplifies_to_memory_has_the_values_of_its_moment(
         self, make: Callable[[Tensor], Tensor]
