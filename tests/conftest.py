@@ -17,3 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(autouse=True)
+def _hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fits the terminal is told for one of 100 columns: processes of a parallel run are told another width."""
+    monkeypatch.setenv("COLUMNS", "100")

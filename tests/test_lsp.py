@@ -45,7 +45,7 @@ def test_findings_are_those_of_this_file_with_tests_and_lint() -> None:
     broken = document(TEXT.replace("size(N, S)", "siez(N, S)"))
     assert next((f.code, f.help) for f in broken.findings()) == (
         "SL101",
-        "did you mean `size`? It is declared at core/model.dl:29:7",
+        "did you mean `size`? It is declared at core/model.dl:37:7",
     )
 
 

@@ -78,9 +78,11 @@ class Rows:
             found = self._looked_up(relation, columns, values)
             if found is not None:
                 return found
-            index = self._indexes[relation, columns] = {}
+            index = {}
             for row in self._read(relation):
                 index.setdefault(tuple(row[i] for i in columns), []).append(row)
+            # Only now may other threads see it.
+            self._indexes[relation, columns] = index
         return index.get(values, ())
 
     def _looked_up(self, relation: str, columns: tuple[int, ...], values: Row) -> list[Row] | None:
