@@ -8,7 +8,8 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -115,20 +116,16 @@ def run_compiler(
     The compiler and whatever it started are ended when the time is up (DeviceError SL503) and on Ctrl-C.
     """
     command = [*compiler.command, *flags, *SHARED_FLAGS, "-o", str(output), str(source), "-lm"]
+    started: list[subprocess.Popen[bytes]] = []
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return f"{compiler.path}: {error.strerror}"
-    try:
-        said, _ = process.communicate(timeout=time_limit)
+        with _interrupts_later():
+            started.append(_start(command))
+        said, _ = started[0].communicate(timeout=time_limit)
     except BaseException as error:
-        _end(process)
+        for process in started:
+            _end(process)
+        if isinstance(error, OSError) and not started:
+            return f"{compiler.path}: {error.strerror}"
         if isinstance(error, subprocess.TimeoutExpired):
             raise DeviceError(
                 "SL503",
@@ -137,11 +134,35 @@ def run_compiler(
                 help="split the graph with contiguous(), or use another device",
             ) from None
         raise
+    process = started[0]
     if process.returncode != 0:
         return (
             said.decode("utf-8", "replace").strip() or f"exit status {process.returncode}, and nothing said"
         )
     return "" if output.is_file() else "it reported success, but made no file"
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C waits until the process that is started here is known, else nobody could end it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
