@@ -915,8 +915,11 @@ def test_a_compiler_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: py
 
 def test_interrupting_a_compiler_leaves_nothing_behind(tmp_path: Path) -> None:
     body = f'case "$*" in *--version*) echo fake 1;; *probe*) exec cc "$@";; *) echo $$ > {tmp_path}/pid; sleep 60;; esac'
+    # Where the tests run in the background of a shell, SIGINT is ignored from the start.
     code = """
+        import signal
         from schedulog.runtimes.c import CDevice
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         CDevice().compile("int x;")
     """
     environment = os.environ | {
