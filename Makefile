@@ -28,6 +28,7 @@ types: $(VENV)/.ready
 	@$(BIN)/mypy && $(BIN)/mypy tests && $(BIN)/pyright -p pyproject.toml
 
 docs: $(VENV)/.ready  ## fails where a page made from the code is out of date
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps basic-pitch==0.4.0
 	@$(BIN)/python docs/make.py --check
 
 mutants: $(VENV)/.ready  ## fails where no test notices that a clause or a condition of a shipped rule is gone

@@ -8,10 +8,12 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from schedulog.errors import DeviceError
@@ -154,15 +156,22 @@ def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C waits until the process that is started here is known, else nobody could end it."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Ctrl-C waits until the process that is started here is known, else nobody could end it.
+
+    Only the main thread hears of Ctrl-C, whichever thread the system told: so a mask of signals would not do.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda _number, frame: came.append(frame))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(signal.SIGINT, came[0])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

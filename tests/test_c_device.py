@@ -37,7 +37,7 @@ from schedulog.facts.node import Node, ReduceOp, bind, node, topological
 from schedulog.facts.ops import COMPARISON, Op
 from schedulog.facts.symbolic import Variable, bound_value
 from schedulog.facts.view import ViewStack
-from schedulog.runtimes import default_device, default_note, device_names, devices, open_device
+from schedulog.runtimes import c_compiler, default_device, default_note, device_names, devices, open_device
 from schedulog.runtimes.c import CDevice
 from schedulog.runtimes.c_cache import Cache
 from schedulog.runtimes.evaluate import evaluate
@@ -1128,3 +1128,25 @@ def test_no_undefined_behaviour(tmp_path: Path) -> None:
         pytest.skip(f"gcc has no sanitizers here: {built.stderr.strip().splitlines()[-1]}")
     ran = subprocess.run([str(tmp_path / "checked")], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stderr[:2000]
+
+
+def test_an_interrupt_while_the_compiler_is_started_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(_: object) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE, start_new_session=True)
+        os.kill(os.getpid(), signal.SIGINT)
+        started.append(process)
+        return process
+
+    compiler = c_compiler.Compiler(("cc",), "cc")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(c_compiler, "_start", start)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            c_compiler.run_compiler(compiler, (), tmp_path / "x.c", tmp_path / "x.so", 60.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
