@@ -29,6 +29,9 @@ _SECONDS: Final = 0.5
 """Between two looks at the files."""
 
 Paths = Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Packs, rule files or folders.")]
+Select = Annotated[
+    str | None, typer.Option("-k", metavar="TEXT", help="Only tests whose file:line or title has TEXT.")
+]
 Format = Annotated[str, typer.Option("--format", help="text, json, sarif or github.")]
 
 

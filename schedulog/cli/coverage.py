@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from schedulog.cli.check import Paths, rule_groups
+from schedulog.cli.check import Paths, Select, rule_groups
 from schedulog.cli.output import print_json, working
 from schedulog.cli.pool import cores, in_processes, progress
 from schedulog.cli.run import AsJson
@@ -37,9 +37,7 @@ class _Job:
 
 def coverage_command(
     paths: Paths = None,
-    select: Annotated[
-        str | None, typer.Option("-k", metavar="TEXT", help="Only tests whose file:line or title has TEXT.")
-    ] = None,
+    select: Select = None,
     least: Annotated[
         float, typer.Option("--min", min=0, max=100, metavar="N", help="Exit 1 below N percent.")
     ] = 0,

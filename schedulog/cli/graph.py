@@ -11,7 +11,16 @@ import typer
 from schedulog.cli.inputs import check_options, pairs
 from schedulog.cli.output import working
 from schedulog.cli.run import Options, Rules
-from schedulog.cli.source import Bindings, Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
+from schedulog.cli.source import (
+    Bindings,
+    Constants,
+    Dims,
+    Shapes,
+    WhichRun,
+    bindings,
+    read_graph_file,
+    tell_assumed,
+)
 from schedulog.errors import UsageError
 from schedulog.graph_file import SUFFIXES, load_tensors
 from schedulog.scheduler.language.load import load_program
@@ -49,9 +58,7 @@ def graph_command(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write; else standard output."),
     ] = None,
-    run: Annotated[
-        int | None, typer.Option(help="Which run of a saved file; the newest if left out.")
-    ] = None,
+    run: WhichRun = None,
     rules: Rules = None,
     dim: Dims = None,
     shape: Shapes = None,

@@ -14,6 +14,7 @@ from schedulog.cli.inputs import pairs, read_array
 if TYPE_CHECKING:
     from schedulog.facts.graph import Graph
 
+WhichRun = Annotated[int | None, typer.Option(help="Which run of a saved file; the newest if left out.")]
 Dims = Annotated[list[str] | None, typer.Option("--dim", help="A size of an ONNX dim: N=1.")]
 Shapes = Annotated[
     list[str] | None, typer.Option("--shape", help="The shape of an ONNX input: x=1,3,224,224; repeatable.")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from schedulog.cli.check import Format, Paths, findings, rule_groups
+from schedulog.cli.check import Format, Paths, Select, findings, rule_groups
 from schedulog.cli.findings import FORMATS
 from schedulog.cli.output import print_json, working
 from schedulog.errors import SchedulogError
@@ -26,9 +26,7 @@ from schedulog.verify import differences
 
 def test_command(
     paths: Paths = None,
-    select: Annotated[
-        str | None, typer.Option("-k", metavar="TEXT", help="Only tests whose file:line or title has TEXT.")
-    ] = None,
+    select: Select = None,
     engine: Annotated[
         list[str] | None, typer.Option("--engine", help="An engine; repeatable. All if left out.")
     ] = None,

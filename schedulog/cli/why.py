@@ -10,7 +10,7 @@ from schedulog.cli.answer import print_answer
 from schedulog.cli.decided import decisions_of
 from schedulog.cli.output import print_json, working
 from schedulog.cli.run import AsJson, Options, Rules
-from schedulog.cli.source import Constants, Dims, Shapes, bindings, tell_assumed
+from schedulog.cli.source import Constants, Dims, Shapes, WhichRun, bindings, tell_assumed
 from schedulog.errors import UsageError
 from schedulog.scheduler.why.answer import Answer
 from schedulog.scheduler.why.ask import explain
@@ -30,9 +30,7 @@ def why_command(
     question: Annotated[str, typer.Argument(help=_QUESTION)],
     depth: Annotated[int, typer.Option(min=1, help="Levels to write out.")] = DEPTH,
     every: Annotated[bool, typer.Option("--all", help="All derivations, not only the shortest.")] = False,
-    run: Annotated[
-        int | None, typer.Option(help="Which run of a saved file; the newest if left out.")
-    ] = None,
+    run: WhichRun = None,
     rules: Rules = None,
     dim: Dims = None,
     shape: Shapes = None,
