@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from told import Command, told
 
 import schedulog
-from schedulog.__main__ import main
 from schedulog.capturing import VARIABLE, destination
 from schedulog.errors import DatabaseError, ScheduleError, SchedulogError
 from schedulog.facts.graph import Graph
@@ -66,28 +66,9 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "calls.db"
 
 
-@dataclass
-class Told:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Told]
-
-
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def call(*arguments: str | Path) -> Told:
-        status = main([str(a) for a in arguments])
-        found = capsys.readouterr()
-        return Told(status, found.out, found.err)
-
-    return call
+    return told(capsys)
 
 
 def changed_pack(folder: Path, file: str, old: str, new: str) -> Path:

@@ -11,15 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from told import Command, told
 
-from schedulog.__main__ import main
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import float32
@@ -30,28 +29,9 @@ from schedulog.facts.ops import Op
 ROOT = Path(__file__).parent.parent
 
 
-@dataclass
-class Outcome:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Outcome]
-
-
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def call(*arguments: str | Path) -> Outcome:
-        status = main([str(a) for a in arguments])
-        captured = capsys.readouterr()
-        return Outcome(status, captured.out, captured.err)
-
-    return call
+    return told(capsys)
 
 
 def example() -> Graph:

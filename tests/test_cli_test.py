@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from schedulog.__main__ import main
+from told import Command, told
 
 RULES = """.decl far(n: node, size: int)
 %! id: my/far    %! title: Two steps away
 far(N, S) :- edge(N, U, _), op(U, "EXP"), edge(U, _, _), size(N, S).
 """
 GRAPH = "graph: x=load f32[8]; e=exp x; f=neg e; g=exp f; out g"
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        status = main(["test", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
+    return told(capsys, "test")
 
 
 @pytest.fixture

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from told import Command, told
 
 import schedulog
 from schedulog import agreement
-from schedulog.__main__ import main
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.facts.graph import Graph
 from schedulog.facts.json_format import write_graph
@@ -53,20 +51,6 @@ def shared() -> Program:
     return load_program(["classic"], extra=[("mine.dl", SHARED)])
 
 
-@dataclass
-class Told:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Told]
-
-
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """`schedulog diff` in a folder with softmax.json, chain.json and mine.dl."""
@@ -75,12 +59,7 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
         (tmp_path / f"{name}.json").write_text(write_graph(read_notation(text)), encoding="utf-8")
     (tmp_path / "mine.dl").write_text(SHARED, encoding="utf-8")
 
-    def call(*arguments: str) -> Told:
-        status = main(["diff", *arguments])
-        found = capsys.readouterr()
-        return Told(status, found.out, found.err)
-
-    return call
+    return told(capsys, "diff")
 
 
 # What a schedule costs.

@@ -10,14 +10,13 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from told import Command, told
 
-from schedulog.__main__ import main
 from schedulog.cli import diff_work
 from schedulog.cli.diff_work import Question
 from schedulog.cli.source import Bindings
@@ -29,7 +28,6 @@ from schedulog.scheduler.language.program import FunctionCode
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "tests" / "data" / "recorded.jsonl.gz"
 EDIT = ("--drop", "classic/stored-for-itself")
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +42,7 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SCHEDULOG_CACHE", str(tmp_path / "cache"))
 
-    def call(*arguments: str) -> tuple[int, str, str]:
-        status = main(["diff", *arguments])
-        found = capsys.readouterr()
-        return status, found.out, found.err
-
-    return call
+    return told(capsys, "diff")
 
 
 def folder_of_graphs(folder: Path, lines: list[bytes]) -> Path:

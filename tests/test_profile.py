@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from told import Command, told
 
-from schedulog.__main__ import main
 from schedulog.facts.graph import Graph
 from schedulog.facts.notation import read_notation
 from schedulog.run import schedule
@@ -20,7 +19,6 @@ from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.profile import ClauseProfile, Profile, profile
 from schedulog.scheduler.schedule import Scheduler, engines
 
-Command = Callable[..., tuple[int, str, str]]
 CHAIN = "x=load f32[8]; a=exp x; b=neg a; c=sin b; out c"
 REACH = """.decl reach(n: node, m: node)
 %! id: my/reach    %! title: What a node leads to
@@ -48,12 +46,7 @@ def clause(found: Profile, name: str) -> ClauseProfile:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        status = main(["profile", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
+    return told(capsys, "profile")
 
 
 def test_counts_of_a_recursion() -> None:
