@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from schedulog.errors import GraphError
 from schedulog.facts.arguments import check_bytes, check_reduction, check_target
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.device_name import DEFAULT, is_file
+from schedulog.facts.device_name import DEFAULT
 from schedulog.facts.dtype import DType, from_numpy
 from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, ReduceOp, Shape, node, under_assigns
 from schedulog.facts.ops import Op
@@ -118,7 +118,7 @@ def bitcast(source: Node, dtype: DType, label: str = "") -> Node:
 
     Raises GraphError (SL212) where the last axis does not hold a whole number of elements.
     """
-    if is_file(source.device) and source.dtype != dtype:
+    if source.made_in_file and source.dtype != dtype:
         shape = node(Op.BITCAST, (source,), None, dtype).shape
         return node(Op.BUFFER_VIEW, (source,), shape, dtype, label)
     return source if source.dtype == dtype else node(Op.BITCAST, (source,), None, dtype, label)
@@ -146,7 +146,7 @@ def identity(op: ReduceOp, dtype: DType) -> bool | int | float:
 
 def contiguous(source: Node, label: str = "") -> Node:
     """The source, stored. Memory and already stored values stay as they are; of a file, it is a window."""
-    if is_file(source.device) and source.op is Op.VIEW:
+    if source.made_in_file and source.op is Op.VIEW:
         return node(Op.BUFFER_VIEW, (source,), source.shape, source.dtype, label)
     stored = source.op in (Op.BUFFER, Op.CONTIGUOUS, Op.COPY, Op.BUFFER_VIEW)
     return source if stored else node(Op.CONTIGUOUS, (source,), label=label)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from schedulog.facts.graph import Graph
 from schedulog.facts.look import Looks
@@ -59,10 +58,8 @@ def extract(graph: Graph, options: Mapping[str, int], intern: Intern) -> Facts:
     rows["requested"] = [(position[b],) for b in dict.fromkeys(s.base for s in graph.sink.src)]
     rows["option"] = [(intern(name), value) for name, value in sorted(options.items())]
     rows["node_count"] = [(len(graph.nodes),)]
-    placed = [(position[n], n) for n in _placed(graph)]
-    rows["device"] = [(at, intern(n.device)) for at, n in placed]
-    fixed = {at for at, _ in placed}
-    rows["meant"] = [(at, intern(n.device)) for at, n in values if n.device and at not in fixed]
+    rows["device"] = [(at, intern(n.device)) for at, n in values if n.placed]
+    rows["meant"] = [(at, intern(n.device)) for at, n in values if n.device and not n.placed]
     devices = dict.fromkeys(device for _, device in (*rows["device"], *rows["meant"]))
     rows["device_order"] = [(device, place) for place, device in enumerate(devices)]
     rows["device_count"] = [(len({device for _, device in rows["device"]}),)]
@@ -77,19 +74,6 @@ RELATIONS = (
 
 def _regroups(n: Node) -> bool:
     return n.shape != n.src[0].shape if n.op is Op.BITCAST else n.op is Op.ASSIGN and n.arg is not None
-
-
-def _placed(graph: Graph) -> Iterator[Node]:
-    """The nodes whose value is made at a place: all but literals and what is made of these alone."""
-    literal: set[Node] = set()
-    for n in graph.nodes:
-        if n.op in _LITERAL or (n.src and n.op is not Op.COPY and literal.issuperset(n.src)):
-            literal.add(n)
-        elif n.op is not Op.SINK:
-            yield n
-
-
-_LITERAL: Final = frozenset({Op.CONST, Op.BIND})
 
 
 class _Wholes(dict[Shape, int]):

@@ -16,6 +16,7 @@ from schedulog.facts.arguments import (
     check_target,
     check_window,
 )
+from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import DType, bool_, void
 from schedulog.facts.interning import Interned
 from schedulog.facts.number import wrapped
@@ -62,9 +63,12 @@ class Node:
 
     Made by `node` only, which checks and interns. Nodes compare by identity. `label` is the user's name for the node
     (an ONNX name, or file:line of a Tensor call); it is not part of the identity.
+
+    `placed` says that the value is made at a place, which is `device`: it is made of memory, or a copy. What is made of
+    constants alone can be made anywhere; `device` is then only the one it is meant for.
     """
 
-    __slots__ = ("__weakref__", "arg", "device", "dtype", "label", "op", "shape", "src")
+    __slots__ = ("__weakref__", "arg", "device", "dtype", "label", "op", "placed", "shape", "src")
 
     op: Op
     dtype: DType
@@ -72,6 +76,7 @@ class Node:
     arg: Any
     shape: Shape
     device: str
+    placed: bool
     label: str
 
     @property
@@ -94,6 +99,11 @@ class Node:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    @property
+    def made_in_file(self) -> bool:
+        """Whether the place of the value is a file. A constant meant for one is in none."""
+        return self.placed and is_file(self.device)
+
     def __repr__(self) -> str:
         return f"<{self.op} {self.dtype}{list(self.shape)}>"
 
@@ -106,7 +116,7 @@ _TYPED: Final = frozenset({Op.CONST, Op.CAST, Op.BITCAST, Op.BIND, Op.BUFFER_VIE
 _SIZED: Final = frozenset({Op.BUFFER, Op.CONST, Op.VIEW})
 """Operations whose result can be larger than their operands."""
 
-_PLACED: Final = frozenset({Op.BUFFER, Op.CONST, Op.COPY})
+_PLACED: Final = frozenset({Op.BUFFER, Op.COPY})
 """Operations whose argument says where they are."""
 
 _ALIKE: Final = ELEMENTWISE - _TYPED - {Op.WHERE, Op.SHL, Op.SHR}
@@ -148,7 +158,7 @@ def node(
     fresh.shape = _shape(op, src, arg) if op is not Op.BITCAST else _bitcast_shape(src[0], dtype)
     if op in _SIZED:
         check_size(fresh.shape, dtype)
-    fresh.device = _device(op, src, arg)
+    fresh.placed, fresh.device = _place(op, src, arg)
     return _INTERNED.add(key, fresh)
 
 
@@ -165,7 +175,7 @@ def remade(n: Node, src: tuple[Node, ...]) -> Node:
         return known
     fresh = Node()
     fresh.op, fresh.src, fresh.arg, fresh.label = n.op, src, n.arg, n.label
-    fresh.dtype, fresh.shape, fresh.device = n.dtype, n.shape, n.device
+    fresh.dtype, fresh.shape, fresh.placed, fresh.device = n.dtype, n.shape, n.placed, n.device
     return _INTERNED.add(key, fresh)
 
 
@@ -174,7 +184,7 @@ def _take_over(n: Node, src: tuple[Node, ...]) -> bool:
     if n.op is Op.ASSIGN or (n.op is Op.VIEW and n.dtype != n.src[0].dtype):
         return False
     for new, old in zip(src, n.src, strict=True):
-        if new.shape != old.shape or new.device != old.device:
+        if new.shape != old.shape or new.device != old.device or new.placed != old.placed:
             return False
         if new.dtype is not old.dtype and new.dtype != old.dtype:
             return False
@@ -343,13 +353,16 @@ def _same_dtype(op: Op, src: tuple[Node, ...]) -> None:
         )
 
 
-def _device(op: Op, src: tuple[Node, ...], arg: Any) -> str:
+def _place(op: Op, src: tuple[Node, ...], arg: Any) -> tuple[bool, str]:
+    """Whether the value is made at a place, and the device: that of the first operand with a place, else the first that is meant."""
     if op in _PLACED:
-        return arg.device  # type: ignore[no-any-return]
+        return True, arg.device
+    meant = arg.device if op is Op.CONST else ""
     for s in src:
-        if s.device:
-            return s.device
-    return ""
+        if s.placed:
+            return True, s.device
+        meant = meant or s.device
+    return False, meant
 
 
 def topological(sinks: Iterable[Node]) -> Iterator[Node]:

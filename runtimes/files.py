@@ -8,6 +8,7 @@ from schedulog.errors import DeviceError
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.device_name import file_path, is_file
 from schedulog.facts.file_buffer import FileBuffer, unopened
+from schedulog.runtimes.disk import no_computer
 from schedulog.runtimes.file_span import FileSpan
 from schedulog.runtimes.windows import window_source
 from schedulog.scheduler.kernels import Kernel, Schedule
@@ -16,8 +17,8 @@ from schedulog.scheduler.kernels import Kernel, Schedule
 def file_spans(schedule: Schedule) -> dict[Buffer, FileSpan]:
     """The place in a file of each buffer that has one. No file is opened.
 
-    Raises DeviceError: SL541 a file without a path, SL545 one file that is two buffers' own and made or written by the
-    schedule, SL522 a window that is not in one piece.
+    Raises DeviceError: SL540 a kernel that would compute in a file, SL541 a file without a path, SL545 one file that is two
+    buffers' own and made or written by the schedule, SL522 a window that is not in one piece.
     """
     found = {b: whole_file(b) for b in schedule.graph.buffers if is_file(b.device)}
     for kernel in schedule.kernels:
@@ -28,6 +29,8 @@ def file_spans(schedule: Schedule) -> dict[Buffer, FileSpan]:
             found[made] = _window(kernel, found)
         elif kernel.kind == "copy":
             found[made] = whole_file(made)
+        else:
+            raise no_computer(kernel)
     _check_apart(schedule, found)
     return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from schedulog.errors import GraphError
 from schedulog.facts import build
-from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import DType
 from schedulog.facts.node import Node, node
 from schedulog.facts.ops import Op
@@ -18,7 +17,7 @@ def bits_of(n: Node, dtype: DType, label: str = "") -> Node:
 
     A look at memory as its own type is a node too: without one a write to it would go to a new tensor, and be lost.
     """
-    if n.dtype != dtype or is_file(n.device):
+    if n.dtype != dtype or n.made_in_file:
         return build.bitcast(n, dtype, label)
     return node(Op.BITCAST, (n,), None, dtype, label)
 

@@ -13,6 +13,7 @@ from schedulog import Tensor
 from schedulog.errors import DeviceError, ScheduleError
 from schedulog.facts import build
 from schedulog.facts.build import copy
+from schedulog.facts.dtype import float32
 from schedulog.facts.graph import graph_of
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
@@ -257,6 +258,22 @@ def test_a_stored_value_of_constants_is_made_where_it_is_read(pair: tuple[str, s
         alone = schedule([build.alu(Op.MUL, y, four)])
         assert {kernel.device for kernel in alone.kernels} == {pair[1]}
         assert alone.execute({}, "numpy")["out0"].tolist() == [12, 16]
+
+
+@pytest.mark.parametrize("where", ["", "numpy:1"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_constants_are_meant_for_does_not_move_what_is_made_of_memory(where: str, exact: bool) -> None:
+    c = build.const(2.0, float32, (3,), "numpy:2")
+    factor = c if exact else build.alu(Op.EXP, c)
+    x = memory([1, 2, 3], where)
+    for product in (build.alu(Op.MUL, factor, x), build.alu(Op.MUL, x, factor)):
+        assert (product.placed, product.device, factor.placed) == (True, where, False)
+        run = schedule([product])
+        assert {kernel.device for kernel in run.kernels} == {where}
+        assert np.allclose(
+            run.execute({}, "numpy")["out0"], np.array([1, 2, 3]) * (2 if exact else np.exp(2))
+        )
+    assert build.copy(build.alu(Op.MUL, factor, x), "numpy:2").op is Op.COPY
 
 
 def test_a_requested_constant_lies_where_it_was_meant_to() -> None:

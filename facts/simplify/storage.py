@@ -146,8 +146,7 @@ def stored_twice(n: Node) -> Node | None:
 @rule((Op.BITCAST, Op.CONTIGUOUS))
 def window_of_file(n: Node) -> Node | None:
     """A part of a file, or its bits as another type, is a window into the file."""
-    on_disk = n.device.partition(":")[0].lower() == "disk"
-    return node(Op.BUFFER_VIEW, n.src, n.shape, n.dtype, n.label) if on_disk else None
+    return node(Op.BUFFER_VIEW, n.src, n.shape, n.dtype, n.label) if n.made_in_file else None
 
 
 def stored_order(n: Node) -> tuple[Node, Node] | None:
