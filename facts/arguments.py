@@ -12,6 +12,7 @@ from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Size, upper_bound
 from schedulog.facts.view import ViewStack
 from schedulog.facts.views.reach import shows_once
+from schedulog.facts.views.single import check_axes
 
 REDUCTIONS: Final = ("ADD", "MUL", "MAX")
 """What a REDUCE_AXIS can reduce by."""
@@ -76,10 +77,15 @@ def check_bytes(target: str, memory: DType, dtype: DType) -> None:
 
 
 def check_size(shape: Sequence[Size], dtype: DType) -> None:
-    """Raises GraphError SL226 for a value of more bytes than any machine can count; symbolic sizes count at their maximum."""
+    """Raises GraphError SL226 for a value of more bytes than any machine can count, symbolic sizes at their maximum; SL227
+    for one of more axes than an array can have.
+
+    An axis without elements counts as one of 1: arrays of numpy, too, have no room for huge axes beside it.
+    """
+    check_axes(tuple(shape))
     count = math.prod(shape)
-    if not isinstance(count, int):
-        count = math.prod(map(upper_bound, shape))
+    if not isinstance(count, int) or not count:
+        count = math.prod(upper_bound(size) or 1 for size in shape)
     if count * dtype.itemsize > MOST_BYTES:
         raise GraphError(
             "SL226", f"a value of {count:,} x {dtype}", reason=f"it has more than {MOST_BYTES:,} bytes"
@@ -87,7 +93,8 @@ def check_size(shape: Sequence[Size], dtype: DType) -> None:
 
 
 def check_window(shape: Sequence[Size], dtype: DType, held: int) -> None:
-    """Raises GraphError SL225 for a window that is larger than the `held` bytes it looks at."""
+    """Raises GraphError SL225 for a window that is larger than the `held` bytes it looks at; or as `check_size` does."""
+    check_size(shape, dtype)
     needed = math.prod(upper_bound(size) for size in shape) * dtype.itemsize
     if needed > held:
         raise GraphError("SL225", f"a window of {needed} bytes into {held}",

@@ -19,6 +19,7 @@ from schedulog.errors import GraphError
 from schedulog.facts import dtype as dtypes
 from schedulog.facts.dtype import DType
 from schedulog.facts.file_buffer import checked_status, unopened
+from schedulog.facts.views.single import check_axes
 
 LONGEST_HEADER: Final = 100_000_000
 """Bytes of header that readers of the format accept."""
@@ -70,7 +71,7 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     Raises DeviceError SL541 for a file that cannot be opened. Raises GraphError: SL270 a length that cannot be, SL271 a
     file that ends too early, SL272 a header that is no JSON object, SL273 a field that is missing or wrong, SL274 an
     unknown dtype, SL275 offsets that do not fit dtype and shape, SL276 offsets outside the file, SL277 tensors that
-    overlap or leave a gap, SL278 a name twice.
+    overlap or leave a gap, SL278 a name twice; SL227 a shape of too many axes.
     """
     where = os.path.abspath(os.fspath(path))
     size = checked_status(where).st_size
@@ -116,11 +117,18 @@ def _parsed(text: bytes, where: str) -> dict[str, Any]:
 
     try:
         found = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
+        _check_text(found)
     except (ValueError, RecursionError) as error:
         raise GraphError("SL272", "the header is not JSON", where=where, reason=str(error)) from error
     if not isinstance(found, dict):
         raise GraphError("SL272", "the header is no JSON object", where=where)
     return found
+
+
+def _check_text(header: Any) -> None:
+    """Raises UnicodeEncodeError for a name with half a character, which `\\ud800` in JSON can make."""
+    for name in header if isinstance(header, dict) else ():
+        name.encode("utf-8")
 
 
 def _metadata(found: Any, where: str) -> Mapping[str, str]:
@@ -137,6 +145,7 @@ def _entry(name: str, field: Any, start: int, size: int, where: str) -> Entry:
     offsets = _numbers(field.get("data_offsets"), "data_offsets", place)
     if len(offsets) != 2:
         raise GraphError("SL273", "`data_offsets` are a begin and an end", where=place)
+    check_axes(shape, place)
     begin, end = offsets
     wanted = math.prod(shape) * kind.itemsize
     if end - begin != wanted:

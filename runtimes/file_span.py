@@ -15,7 +15,7 @@ from schedulog.facts.dtype import DType
 from schedulog.facts.file_buffer import FileBuffer, FileStamp, checked_status, too_short, unopened
 from schedulog.facts.view import ViewStack
 from schedulog.runtimes.runs import Array, Elements, Rows, elements, rows
-from schedulog.runtimes.strided import Values, look
+from schedulog.runtimes.strided import Look, Values, look
 
 
 def transfer_in(file: FileIO, at: int, target: memoryview) -> None:
@@ -84,16 +84,18 @@ class FileSpan:
         if simple is not None and simple.mask is not None:
             value = np.zeros(simple.shape, self.dtype.to_numpy())
             if all(begin < end for begin, end in simple.mask):
-                shown = simple.window(simple.mask)
-                inside = rows(shown.shape, shown.strides, shown.offset, self.size)
+                inside = self._rows(simple.window(simple.mask))
                 if inside is not None:
                     value[tuple(slice(b, e) for b, e in simple.mask)] = self._read_rows(file, inside)
                     return value
         elif simple is not None:
-            plain = rows(simple.shape, simple.strides, simple.offset, self.size)
+            plain = self._rows(simple)
             if plain is not None:
                 return self._read_rows(file, plain)
         return self._read_elements(file, elements(stack, variables, self.size))
+
+    def _rows(self, shown: Look) -> Rows | None:
+        return rows(shown.shape, shown.strides, shown.offset, self.size)
 
     def _read_rows(self, file: FileIO, found: Rows) -> Array:
         value = np.empty((len(found.starts), found.length), self.dtype.to_numpy())
@@ -110,16 +112,27 @@ class FileSpan:
 
     def write(self, stack: ViewStack, value: Array, variables: Values) -> None:
         """Put `value` where `stack` shows the span; what a mask hides is dropped. Raises DeviceError as `read`."""
-        found = elements(stack, variables, self.size)
-        kept = np.empty(len(found.distinct) + 1, self.dtype.to_numpy())
-        kept[found.where] = value
+        simple = look(stack.views[0], variables) if len(stack.views) == 1 else None
+        plain = None if simple is None or simple.mask is not None else self._rows(simple)
         with self._opened("r+b") as file:
-            for begin, end in found.runs():
-                source = kept[begin:end].view(np.uint8).data
-                transfer_out(file, self._byte(int(found.distinct[begin])), source)
-            file.flush()
+            if plain is not None and not plain.repeats:
+                self._write_rows(file, plain, value)
+            else:
+                self._write_elements(file, elements(stack, variables, self.size), value)
             if self.memory is not None:
                 self.memory.stamp = FileStamp.of(os.fstat(file.fileno()))
+
+    def _write_rows(self, file: FileIO, found: Rows, value: Array) -> None:
+        whole = np.broadcast_to(np.asarray(value, self.dtype.to_numpy()), found.shape)
+        for row, start in zip(found.spread(whole), found.starts.tolist(), strict=True):
+            transfer_out(file, self._byte(start), row.view(np.uint8).data)
+
+    def _write_elements(self, file: FileIO, found: Elements, value: Array) -> None:
+        kept = np.empty(len(found.distinct) + 1, self.dtype.to_numpy())
+        kept[found.where] = value
+        for begin, end in found.runs():
+            source = kept[begin:end].view(np.uint8).data
+            transfer_out(file, self._byte(int(found.distinct[begin])), source)
 
     def _byte(self, element: int) -> int:
         return self.begin + element * self.dtype.itemsize

@@ -70,5 +70,5 @@ class Places:
     def _pieces(self, n: Node, flat: Array, where: NDArray[np.int64]) -> Place:
         """What an assign writes of memory that it counts in elements of its own type."""
         parts = flat.itemsize // n.dtype.itemsize
-        pieces = where[..., None] * parts + np.arange(parts)
+        pieces = where.reshape(-1, 1) * parts + np.arange(parts)
         return typed(flat, n.dtype), positions(n.arg, pieces, self._variables)

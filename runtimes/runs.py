@@ -31,6 +31,16 @@ class Rows:
     backwards: tuple[int, ...]
     shape: tuple[int, ...]
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the view shows elements more than once."""
+        return math.prod(self.sorted_shape) != math.prod(self.shape)
+
+    def spread(self, value: Array) -> Array:
+        """The rows that hold `value` where the view shows each element once: `arranged` backwards."""
+        turned = np.flip(value, self.backwards) if self.backwards else value
+        return np.ascontiguousarray(turned.transpose(self.order)).reshape(len(self.starts), self.length)
+
     def arranged(self, value: Array) -> Array:
         """The rows as the view shows them, contiguous."""
         back = np.argsort(self.order) if self.order else ()
@@ -108,7 +118,7 @@ def elements(stack: ViewStack, variables: Values, size: int) -> Elements:
     """
     looks = [look(view, variables) for view in stack.views]
     shape = looks[-1].shape
-    at, seen = _step(looks[-1], list(np.indices(shape, np.int64)), np.ones(shape, bool))
+    at, seen = _step(looks[-1], np.indices(shape, np.int64, sparse=True), np.ones(shape, bool))
     for outer in reversed(looks[:-1]):
         at, seen = _step(outer, _unravelled(np.where(seen, at, 0), outer.shape), seen)
     distinct, inverse = np.unique(at[seen], return_inverse=True)

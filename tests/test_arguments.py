@@ -166,6 +166,7 @@ def test_views_of_what_is_not_there(make: Callable[[], Node], message: str) -> N
         (lambda: build.const(1, dtype.int8, (2**56 + 1,)), "a value of 72,057,594,037,927,937 x int8"),
         (lambda: build.expand(memory(1), (2**55,)), "a value of 36,028,797,018,963,968 x float32"),
         (lambda: build.pad(memory(1), [(2**62, 2**62)]), "a value of 9,223,372,036,854,775,809 x float32"),
+        (lambda: build.const(1, dtype.int8, (2**40, 0, 2**40)), "a value of 1,208,925,819,614,629,174,706,176 x int8"),
         (lambda: build.buffer(Buffer(2**80, dtype.int8)), "a value of 1,208,925,819,614,629,174,706,176 x int8"),
         (
             lambda: build.shrink(build.const(0, dtype.int8, (2**56,)), [(0, Variable("n", 0, 2**60, 3))]),
@@ -177,6 +178,20 @@ def test_values_larger_than_any_machine(make: Callable[[], Node], message: str) 
     error = refused(make)
     assert (error.code, error.message) == ("SL226", message)
     assert build.const(1, dtype.int8, (2**56,)).size == 2**56
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: build.const(1, dtype.int8, (1,) * 65),
+        lambda: build.reshape(memory(1), (1,) * 65),
+        lambda: build.reshape(build.permute(build.reshape(memory(6), (2, 3)), (1, 0)), (*(1,) * 64, 6)),
+        lambda: node(Op.BUFFER_VIEW, (memory(1),), (1,) * 65, dtype.float32),
+    ],
+)
+def test_shapes_of_more_axes_than_an_array_has(make: Callable[[], Node]) -> None:
+    error = refused(make)
+    assert (error.code, error.message) == ("SL227", "a shape of 65 axes")
 
 
 def test_a_mask_hides_what_is_not_there() -> None:

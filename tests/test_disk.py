@@ -20,8 +20,10 @@ from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import bool_, float32, int32, named, uint8
 from schedulog.facts.file_buffer import open_file_buffer
+from schedulog.facts.graph import graph_of
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
+from schedulog.facts.simplify import simplify
 from schedulog.facts.view import View, ViewStack
 from schedulog.run import schedule
 from schedulog.runtimes import file_span
@@ -179,6 +181,25 @@ def test_a_file_is_written_through_views(tmp_path_factory: pytest.TempPathFactor
     assert np.fromfile(span.path, np.int64).tolist() == values.tolist()
 
 
+def test_what_is_written_goes_out_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not element by element: that took five seconds and a gigabyte for 80 MB."""
+    span, _ = spans(tmp_path)
+    written: list[tuple[int, int]] = []
+    real = file_span.transfer_out
+
+    def counted(file: FileIO, at: int, source: memoryview) -> None:
+        written.append((at, at + len(source)))
+        real(file, at, source)
+
+    monkeypatch.setattr(file_span, "transfer_out", counted)
+    monkeypatch.setattr(file_span, "elements", None)
+    look = ViewStack.of_shape((60,)).reshape((5, 12)).shrink([(1, 3), (0, 12)]).permute((1, 0))
+    span.write(look, np.zeros((12, 2), np.float32), {})
+    assert written == [(48, 144)]
+    span.write(ViewStack.of_shape((60,)).flip([True]), np.arange(60, dtype=np.float32), {})
+    assert np.fromfile(span.path, np.float32).tolist() == list(range(59, -1, -1))
+
+
 def test_overlapping_windows_are_read_by_element(tmp_path: Path) -> None:
     span, _ = spans(tmp_path)
     sliding = ViewStack((View.create((4, 3), (1, 1)),))
@@ -231,6 +252,18 @@ def test_nothing_is_computed_on_disk(tmp_path: Path) -> None:
     assert "copy it to a device first" in error.help and str(error.where).endswith("add")
     assert (x.to("numpy") + 1)[:2].tolist() == [1, 2]
     refused("SL540", lambda: schedule(build.alu(Op.NEG, build.array(np.zeros(2)))).load("disk"))
+    for made in ((x * 2).contiguous(), (x * 2).bitcast(np.int32)):
+        error = refused("SL540", lambda y=made: y.numpy())
+        assert "(MUL) cannot run on disk" in error.message
+
+
+def test_what_is_made_of_constants_is_in_no_file() -> None:
+    meant = build.expand(build.const(1.0, float32, (1,), "disk:/nowhere"), (4,))
+    assert build.bitcast(build.alu(Op.EXP, meant), int32).op is Op.BITCAST
+    stored = build.alu(Op.EXP, build.contiguous(meant))
+    graph = simplify(graph_of([build.alu(Op.ADD, stored, build.array(np.ones(4, np.float32)))])).graph
+    assert Op.BUFFER_VIEW not in {n.op for n in graph.nodes}
+    assert np.allclose(schedule(graph).execute({}, "numpy")["out0"], np.e + 1)
 
 
 def test_a_copy_to_disk_makes_a_file(tmp_path: Path) -> None:

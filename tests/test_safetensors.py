@@ -131,6 +131,7 @@ BAD: list[tuple[str, Any, bytes, int | None, str, str]] = [
     ("length past the limit", {}, b"", LONGEST_HEADER + 1, "SL270", "a header of 100,000,001 bytes"),
     ("no JSON", b"{\"a\": ", b"", None, "SL272", "the header is not JSON"),
     ("no UTF-8", b"{\"\xff\": 1}", b"", None, "SL272", "the header is not JSON"),
+    ("half a character", b"{\"\\ud800\": {}}", b"", None, "SL272", "the header is not JSON"),
     ("deep JSON", b"[" * 200_000, b"", None, "SL272", "the header is not JSON"),
     ("a list", [], b"", None, "SL272", "the header is no JSON object"),
     ("a number for a tensor", {"a": 1}, b"", None, "SL273", "`a` is no object"),
@@ -141,6 +142,7 @@ BAD: list[tuple[str, Any, bytes, int | None, str, str]] = [
     ("a bool for a size", {"a": entry(0, 1, shape=[True])}, b"1", None, "SL273", "`shape` is no list of sizes"),
     ("no dtype", {"a": {"shape": [1], "data_offsets": [0, 1]}}, b"1", None, "SL273", "`dtype` is missing or no name"),
     ("metadata of numbers", {"__metadata__": {"a": 1}}, b"", None, "SL273", "`__metadata__` is no object of strings"),
+    ("many axes", {"a": entry(0, 1, shape=[1] * 65)}, b"1", None, "SL227", "a shape of 65 axes"),
     ("an eight-bit float", {"a": entry(0, 1, "F8_E4M3")}, b"1", None, "SL274", "dtype F8_E4M3 is not supported"),
     ("an unknown dtype", {"a": entry(0, 1, "U3")}, b"1", None, "SL274", "dtype U3 is not supported"),
     ("too few bytes", {"a": entry(0, 7, "F32", [2])}, b"1234567", None, "SL275", "7 bytes for float32[2], which has 8"),
@@ -235,8 +237,9 @@ def test_what_the_reference_package_saves_is_read(tmp_path: Path) -> None:
     )
 
 
-OURS = ("an eight-bit float", "twice")
-"""What only schedulog refuses: it has no such dtype, and takes neither of two tensors with one name for the right one."""
+OURS = ("an eight-bit float", "twice", "many axes")
+"""What only schedulog refuses: it has no such dtype, takes neither of two tensors with one name for the right one, and gives
+values as numpy's arrays."""
 
 
 @pytest.mark.parametrize("case", [b for b in BAD if b[0] not in OURS], ids=lambda b: str(b[0]))

@@ -15,6 +15,16 @@ from schedulog.facts.symbolic import Size, Variable, less, quotient, remainder, 
 Shape = tuple[Size, ...]
 Mask = tuple[tuple[Size, Size], ...]
 
+MOST_AXES: Final = 64
+"""As many as an array of numpy's has, in which values are given and asked for."""
+
+
+def check_axes(shape: Shape, where: str = "") -> None:
+    """Raises GraphError SL227 for a shape of more axes than an array can have."""
+    if len(shape) > MOST_AXES:
+        raise GraphError("SL227", f"a shape of {len(shape):,} axes", where=where,
+                         reason=f"an array has at most {MOST_AXES}", help="reshape it to fewer axes")  # fmt: skip
+
 
 @dataclass(frozen=True, init=False)
 class View:
@@ -41,8 +51,9 @@ class View:
 
         An axis of one element, or of which one element is visible, gets stride 0 (what it adds is in the offset); a
         mask that hides nothing is None; a mask that hides all is (0, 0) on every axis. Raises GraphError SL221 for a
-        negative size.
+        negative size, SL227 for too many axes.
         """
+        check_axes(shape)
         for s in shape:
             if isinstance(s, int) and s < 0:
                 raise GraphError(

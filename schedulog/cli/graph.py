@@ -22,6 +22,7 @@ from schedulog.cli.source import (
     tell_assumed,
 )
 from schedulog.errors import UsageError
+from schedulog.facts.new_file import new_file
 from schedulog.graph_file import SUFFIXES, load_tensors
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.record.database import open_database, saved_decisions
@@ -141,7 +142,8 @@ def _check_output(output: str, source: str) -> None:
 
 def _write(output: str, text: str) -> None:
     try:
-        Path(output).write_text(text, encoding="utf-8")
+        with new_file(output) as file:
+            file.write(text.encode())
     except OSError as error:
         raise UsageError("SL720", f"cannot write {output}", where=output, reason=error.strerror or str(error),
                          help="give another place with -o") from error  # fmt: skip
