@@ -14,7 +14,7 @@ from schedulog.facts.buffer import Buffer
 from schedulog.facts.graph import graph_of
 from schedulog.facts.node import Node, topological
 from schedulog.facts.ops import Op
-from schedulog.facts.simplify import simplify
+from schedulog.facts.place import overwritten
 from schedulog.runtimes.evaluate import evaluate
 from schedulog.runtimes.memory import allocate, room_for
 
@@ -66,9 +66,8 @@ def compute(tensors: Iterable[Waiting], writes: Sequence[Node] = (), device: str
     contents. Raises what scheduling and running raise.
     """
     wanted = _with_readers({id(t): t for t in tensors}, writes)
-    forms = _plain_forms([t.node for t in wanted], writes)
-    plain = [t for t in wanted if t.node in forms]
-    for t, value in zip(plain, evaluate([forms[t.node] for t in plain], {}), strict=True):
+    plain = [t for t in wanted if _is_plain(t.node)]
+    for t, value in zip(plain, evaluate([t.node for t in plain], {}), strict=True):
         with room_for("a tensor", value.size, t.node.dtype):
             t.settle(np.array(value))
     rest = [t for t in wanted if not t.owner or t.node.base.op is not Op.BUFFER]
@@ -97,22 +96,11 @@ def perform(n: Node) -> None:
     made.load().run(allocate(made.schedule, {}), made.schedule.variables)
 
 
-def _plain_forms(nodes: Sequence[Node], writes: Sequence[Node]) -> dict[Node, Node]:
-    """Those of `nodes` that take a copy and no kernel, each as what it simplifies to.
-
-    x * 1 is the memory of x. Asked for as an output it would show what is written there by the same schedule, so it is copied
-    before; where nothing is written that cannot be, and nothing is simplified for it.
-    """
-    forms = {n: n for n in nodes if _is_plain(n)}
-    others = [n for n in dict.fromkeys(nodes) if n not in forms and n.op is not Op.ASSIGN]
-    if others and _overwritten([*nodes, *writes]):
-        simple = simplify(graph_of(others), preserves="values").graph.sink.src
-        forms |= {n: s for n, s in zip(others, simple, strict=True) if _is_plain(s)}
-    return forms
-
-
 def _is_plain(n: Node) -> bool:
-    """Whether a value is a constant or memory seen through a view, so that it takes a copy and no kernel."""
+    """Whether a value is a constant or memory seen through a view, so that it takes a copy and no kernel.
+
+    Such a look would show what is written by the same schedule; so it is copied before.
+    """
     return n.base.op in (Op.CONST, Op.BUFFER)
 
 
@@ -130,13 +118,7 @@ def _with_readers(wanted: dict[int, Waiting], writes: Sequence[Node]) -> list[Wa
 
 
 def _overwritten(nodes: Sequence[Node]) -> set[Buffer]:
-    memory: dict[Node, Buffer] = {}
-    for n in topological(nodes):
-        if n.op is Op.BUFFER:
-            memory[n] = n.arg
-        elif n.op in (Op.VIEW, Op.ASSIGN) and n.src[0] in memory:
-            memory[n] = memory[n.src[0]]
-    return {buffer for n, buffer in memory.items() if n.op is Op.ASSIGN}
+    return {memory.arg for memory, _ in overwritten(topological(nodes)).values()}
 
 
 def _readers(nodes: Sequence[Node], written: set[Buffer]) -> set[Node]:

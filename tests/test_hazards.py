@@ -3,6 +3,7 @@ those of numpy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -224,3 +225,49 @@ def check(device: str, buffers: int, lines: list[tuple[int, int, int, int]], ord
     for buffer, content in zip(program.memory, program.contents, strict=True):
         if buffer in held:
             np.testing.assert_array_equal(held[buffer], content, err_msg=buffer.name)
+
+
+MERE_LOOKS: dict[str, Callable[[Node], Node]] = {
+    "contiguous": lambda n: build.contiguous(n),
+    "largest of itself": lambda n: build.alu(Op.MAX, n, n),
+    "bits there and back": lambda n: build.bitcast(build.bitcast(n, int32), float32),
+    "times one, seen backwards": lambda n: build.flip(
+        build.alu(Op.MUL, n, build.const(1, float32, n.shape)), [True, False]
+    ),
+}
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("name", MERE_LOOKS)
+def test_an_expression_that_simplifies_to_overwritten_memory_keeps_its_value(name: str, again: bool) -> None:
+    memory, first, second = (Buffer(SIZE, float32, "", name) for name in ("m", "first", "second"))
+    held: dict[str, Array] = {
+        b.name: np.arange(SIZE, dtype=np.float32) + 10 * i for i, b in enumerate((memory, first, second))
+    }
+    place = build.reshape(build.buffer(memory), (2, 3))
+    a = build.assign(place, build.reshape(build.buffer(first), (2, 3)))
+    wanted = build.assign(a, build.reshape(build.buffer(second), (2, 3))) if again else a
+    value = MERE_LOOKS[name](a if again else place)
+    inputs = {b.name: b for b in (memory, first, *([second] if again else []))}
+    graph = graph_of([value, wanted], outputs=["value", "memory"], inputs=inputs)
+    found = schedule(graph).execute({name: held[name] for name in inputs})
+    old, new = ("first", "second") if again else ("m", "first")
+    shown = held[old].reshape(2, 3)
+    np.testing.assert_array_equal(found["value"], shown[::-1] if name.endswith("backwards") else shown)
+    np.testing.assert_array_equal(found["memory"], held[new].reshape(2, 3))
+
+
+def test_what_simplifies_to_memory_that_stays_is_not_stored() -> None:
+    memory, other = Buffer(SIZE, float32, "", "m"), Buffer(SIZE, float32, "", "other")
+    value = build.contiguous(build.reshape(build.buffer(memory), (2, 3)))
+    write = build.assign(build.buffer(other), build.buffer(memory))
+    graph = graph_of([value, write], inputs={"m": memory, "other": other})
+    assert [kernel.kind for kernel in schedule(graph).kernels] == ["assign"]
+
+
+def test_the_rewrite_that_stores_a_value_stands_among_the_rewrites() -> None:
+    memory = Buffer(SIZE, float32, "", "m")
+    value = build.contiguous(build.reshape(build.buffer(memory), (2, 3)))
+    write = build.assign(build.buffer(memory), build.const(0, float32, (SIZE,)))
+    run = schedule(graph_of([value, write], inputs={"m": memory}))
+    assert run.sql("select rule from rewrite") == [("stored-memory",), ("value-of-overwritten",)]

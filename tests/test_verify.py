@@ -222,6 +222,16 @@ def test_a_reader_of_elements_that_are_not_overwritten_may_come_later() -> None:
     check_kernels(reordered(given, order))
 
 
+def test_a_reader_of_what_an_assign_wrote_may_come_after_an_overwrite_beside_it() -> None:
+    # Seen in a row, the columns that a wrote may seem to have those between them that b writes.
+    given = schedule(
+        "x=load f32[3,4]; l=shrink x to=(0,3),(0,1); r=shrink x to=(0,3),(1,4); u=load f32[3,3]; v=load f32[3,1]; "
+        "a=assign r u; p=pad a by=(0,0),(1,0); q=reshape p to=[12]; b=assign l v; e=neg q; out e, b"
+    )
+    assert [k.output.op for k in given.kernels] == ["ASSIGN", "ASSIGN", "NEG"]
+    check_kernels(given)
+
+
 def test_overwrites_in_the_wrong_order() -> None:
     given = schedule(TWICE)
     message, reason = refused_kernels(reordered(given, [1, 0]))

@@ -8,8 +8,9 @@ from typing import Final, get_args
 
 from schedulog.errors import GraphError
 from schedulog.facts.graph import Graph
-from schedulog.facts.node import Node, node, topological
+from schedulog.facts.node import Node, node, remade, topological
 from schedulog.facts.ops import ELEMENTWISE, Op
+from schedulog.facts.place import overwritten
 from schedulog.facts.simplify import arithmetic, constants, powers, storage, views
 from schedulog.facts.simplify.engine import Engine, Rewrite
 from schedulog.facts.simplify.rule import Preserves, Rule, rules_in
@@ -23,6 +24,10 @@ READ_STORED: Final = "read-stored-order"
 """The one rule that looks at a node's users: where a value is also stored with its elements in another order, all its
 elementwise users (no casts) that read it directly read what is stored. No cycle can arise: what is stored comes from the
 value alone, and its users are behind both."""
+
+KEPT: Final = "value-of-overwritten"
+"""The one rule that looks at what is requested: an expression that comes out as a look at memory means what that held when the
+expression was made, so where the graph overwrites it the value is stored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +65,16 @@ def simplify(
         final = {n: second.rewrite(n) for n in dict.fromkeys(becomes.values())}
         becomes = {n: final[first] for n, first in becomes.items()}
         rewrites = rewrites + second.rewrites
+    if preserves == "values" and KEPT not in without:
+        kept = _kept(graph.sink, becomes)
+        becomes |= kept
+        rewrites = rewrites + [Rewrite(KEPT, stored.src[0], stored) for stored in kept.values()]
+        becomes[graph.sink] = remade(becomes[graph.sink], tuple(becomes[s] for s in graph.sink.src))
     return Simplified(replace(graph, sink=becomes[graph.sink]), becomes, tuple(rewrites))
 
 
 def _chosen(preserves: Preserves, without: Collection[str]) -> tuple[Rule, ...]:
-    known = {rule.id for rule in RULES} | {READ_STORED}
+    known = {rule.id for rule in RULES} | {READ_STORED, KEPT}
     unknown = sorted(set(without) - known)
     if unknown:
         raise GraphError("SL237", f"no simplification rule is called `{unknown[0]}`",
@@ -95,4 +105,24 @@ def _order_key(back: Node) -> str:
     return repr(back.arg.to_json())
 
 
+def _kept(sink: Node, becomes: Mapping[Node, Node]) -> dict[Node, Node]:
+    """The requested expressions of which only a look at overwritten memory is left, stored."""
+    looks = {n: becomes[n] for n in sink.src if not _names_memory(n) and _names_memory(becomes[n])}
+    writes = overwritten(topological((becomes[sink],))) if looks else {}
+    memory = {place for place, _ in writes.values()}
+    return {
+        n: node(Op.CONTIGUOUS, (look,), label=n.label)
+        for n, look in looks.items()
+        if writes.get(look.base, (look.base,))[0] in memory
+    }
+
+
+def _names_memory(n: Node) -> bool:
+    """Whether a node is memory itself, which shows whatever it holds, or a look at it."""
+    while n.op in _LOOKS:
+        n = n.src[0]
+    return n.op in (Op.BUFFER, Op.ASSIGN)
+
+
+_LOOKS: Final = frozenset({Op.VIEW, Op.BUFFER_VIEW, Op.DETACH, Op.CONTIGUOUS_BACKWARD})
 _READERS: Final = ELEMENTWISE - {Op.CAST, Op.BITCAST}
