@@ -1,4 +1,4 @@
-"""Where in memory an assign writes: movements and bitcasts of memory as one view of it."""
+"""Where in memory an assign writes: movements, bitcasts and windows of memory as one view of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedulog.facts.view import ViewStack
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Target:
-    """What movements and bitcasts show of `memory` (a BUFFER, or what an assign wrote), as an assign of type `dtype` to it.
+    """What movements, bitcasts and windows show of `memory` (a BUFFER, or what an assign wrote), as an assign of type `dtype` to it.
 
     `look` counts the elements of `memory` in pieces as wide as `dtype`. Its shape is that of the target, followed by the
     pieces of one element where the target's elements are wider (`parts` > 1).
@@ -26,10 +26,10 @@ class Target:
 
 
 def target_of(place: Node) -> Target | None:
-    """The memory under `place`, if bitcasts stand between; None where movements alone do, or no memory is there."""
+    """The memory under `place`, if bitcasts or windows stand between; None where movements alone do, or no memory is there."""
     chain: list[Node] = []
     n = place
-    while n.op in (Op.VIEW, Op.BITCAST):
+    while n.op in (Op.VIEW, Op.BITCAST, Op.BUFFER_VIEW):
         chain.append(n)
         n = n.src[0]
     if n.op not in (Op.BUFFER, Op.ASSIGN) or all(step.op is Op.VIEW for step in chain):
@@ -40,8 +40,10 @@ def target_of(place: Node) -> Target | None:
         parts = step.dtype.itemsize // width
         if step.op is Op.VIEW:
             look = look.then(in_pieces(step.arg, parts))
-        else:
-            look = look.reshape(step.shape if parts == 1 else (*step.shape, parts))
+            continue
+        if step.op is Op.BUFFER_VIEW:
+            look = look.reshape((look.size,)).shrink([(0, step.size * parts)])
+        look = look.reshape(step.shape if parts == 1 else (*step.shape, parts))
     parts = place.dtype.itemsize // width
     return Target(n, look, place.dtype if parts == 1 else unsigned(width), parts)
 

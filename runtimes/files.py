@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from schedulog.errors import DeviceError
@@ -51,13 +52,22 @@ def _window(kernel: Kernel, found: Mapping[Buffer, FileSpan]) -> FileSpan:
 
 
 def _check_apart(schedule: Schedule, found: Mapping[Buffer, FileSpan]) -> None:
-    """The order of kernels is kept per buffer, so a file that is changed may be one buffer only."""
+    """The order of kernels is kept per buffer, so a file that is changed may be one buffer only, by whatever name."""
     written = {k.buffers[0] for k in schedule.kernels if k.kind in ("copy", "assign")} & found.keys()
     windows = {k.buffers[0] for k in schedule.kernels if k.kind == "view"}
-    owner: dict[str, Buffer] = {}
+    owner: dict[object, Buffer] = {}
     for memory in sorted(found.keys() - windows, key=lambda b: b not in written):
-        first = owner.setdefault(found[memory].path, memory)
+        first = owner.setdefault(_identity(found[memory].path), memory)
         if first is not memory and first in written:
-            raise DeviceError("SL545", f"{found[memory].path} is changed, and used as other memory too",
-                              where=schedule.graph.name, reason="no order of the kernels is kept between the two",
-                              help="use another file, or one buffer")  # fmt: skip
+            raise DeviceError("SL545", f"{found[first].path} is changed, and used as other memory too",
+                              where=schedule.graph.name, help="use another file, or one buffer",
+                              reason=f"no order of the kernels is kept between it and {found[memory].path}")  # fmt: skip
+
+
+def _identity(path: str) -> object:
+    """What two names of one file have in common; of a file that is not there yet, where links lead."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return status.st_dev, status.st_ino

@@ -66,6 +66,14 @@ def refuse_file(n: Node) -> None:
                           help="copy it to a device first, and write the result with to or save_safetensors")  # fmt: skip
 
 
+def refuse_clone(n: Node) -> None:
+    """Raises DeviceError SL546 for a clone of what is in a file, which would be another file of the same name."""
+    if in_file(n):
+        raise DeviceError("SL546", f"{file_path(n.device)} is there already", where=caller(),
+                          reason="a clone is on the same device, and that is this file",
+                          help='name another one: .to("disk:/path"), or .to("default")')  # fmt: skip
+
+
 def moved(n: Node, device: str, label: str) -> Node:
     """A node on another device. A constant is written there again; of what is repeated, one is copied."""
     if n.op is Op.CONST:

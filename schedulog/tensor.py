@@ -17,6 +17,7 @@ from schedulog.device_of import (
     known_device,
     memory_device,
     moved,
+    refuse_clone,
     refuse_file,
     shown_device,
 )
@@ -114,7 +115,8 @@ class Tensor(Operators):
         return self._unary("to", lambda n, label: moved(n, place, label))
 
     def clone(self) -> Tensor:
-        """A copy of the value in memory of its own, on the same device."""
+        """A copy of the value in memory of its own, on the same device. Raises DeviceError SL546 for a tensor in a file."""
+        refuse_clone(self.node)
         return self._unary("clone", lambda n, label: build.copy(n, n.device, True, label))
 
     @property

@@ -277,6 +277,24 @@ def test_a_copy_to_disk_makes_a_file(tmp_path: Path) -> None:
     assert path.stat().st_size == 16
 
 
+@pytest.mark.parametrize(
+    "value", [np.float32(3), np.zeros((0, 3)), np.ones(4), np.arange(6).reshape(2, 3)], ids=str
+)
+def test_constants_and_nothing_are_written_too(value: Any, tmp_path: Path) -> None:
+    for i, x in enumerate(
+        [Tensor(value), Tensor(value).broadcast_to(2, *value.shape), Tensor(value) * 0 + 1]
+    ):
+        wanted = x.numpy()
+        found = x.to(f"disk:{tmp_path}/{i}")
+        assert (tmp_path / str(i)).read_bytes() == wanted.tobytes()
+        assert (found.shape, found.tolist()) == (wanted.shape, wanted.tolist())
+
+
+def test_a_file_is_not_cloned_onto_itself(tmp_path: Path) -> None:
+    error = refused("SL546", open_file(numbers(tmp_path), np.float32)[2:].clone)
+    assert error.reason == "a clone is on the same device, and that is this file"
+
+
 def test_a_copy_to_a_folder_that_is_not_there(tmp_path: Path) -> None:
     refused("SL541", lambda: Tensor([1.0]).to(f"disk:{tmp_path}/none/x"))
 
@@ -290,6 +308,34 @@ def test_an_assign_writes_its_window_of_the_file(tmp_path: Path) -> None:
     assert run.execute({}, "numpy")["out0"].tolist() == [7, 8]
     assert np.fromfile(path, np.float32).tolist() == [0, 1, 7, 8, 4, 5]
     assert schedule(build.copy(file, "numpy")).execute({}, "numpy")["out0"].tolist() == [0, 1, 7, 8, 4, 5]
+
+
+@pytest.mark.parametrize(("dtype", "begin"), [(int32, 2), (uint8, 8), (float32, 2)], ids=str)
+def test_an_assign_to_a_window_writes_the_file(dtype: Any, begin: int, tmp_path: Path) -> None:
+    path = numbers(tmp_path, 6)
+    file = on_disk(path, float32, 6)
+    part = build.bitcast(build.contiguous(build.shrink(file, [(1, 5)])), dtype)
+    count = part.size // 4
+    window = build.shrink(part, [(count, 3 * count)])
+    new = build.array(np.full(2 * count, 1, dtype.to_numpy()), "", "numpy")
+    wanted = np.arange(6, dtype=np.float32)
+    wanted.view(dtype.to_numpy())[begin : begin + 2 * count] = 1
+    run = schedule([build.assign(window, new), build.copy(file, "numpy")])
+    assert reference_memory(run.graph, {})[file.arg].tolist() == wanted.tolist()
+    assert run.execute({}, "numpy")["out1"].tolist() == list(range(6)), "what it was when the graph was made"
+    assert np.fromfile(path, np.float32).tolist() == wanted.tolist()
+
+
+def test_one_file_by_two_names_is_one_file(tmp_path: Path) -> None:
+    path, other, link = numbers(tmp_path, 4), tmp_path / "other", tmp_path / "link"
+    os.link(path, other)
+    link.symlink_to(path)
+    new = build.array(np.zeros(4, np.float32), "", "numpy")
+    for name in (other, link, tmp_path / "." / "numbers"):
+        both = [build.copy(on_disk(name, float32, 4), "numpy"), build.assign(on_disk(path, float32, 4), new)]
+        error = refused("SL545", lambda both=both: schedule(both).load("numpy"))  # type: ignore[misc]
+        assert error.message == f"{path} is changed, and used as other memory too"
+    assert np.fromfile(path, np.float32).tolist() == [0, 1, 2, 3]
 
 
 def test_one_file_as_two_buffers_may_be_read_but_not_written(tmp_path: Path) -> None:

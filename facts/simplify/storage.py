@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from schedulog.facts.build import alu, identity
+from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import float16, float32
 from schedulog.facts.node import ConstArg, Node, node
 from schedulog.facts.number import wrapped
@@ -17,8 +18,8 @@ from schedulog.facts.view import ViewStack
 
 @rule(frozenset(Op) - {Op.SINK, Op.BIND}, early=True)
 def nothing(n: Node) -> Node | None:
-    """A value without elements is the constant 0 of its shape."""
-    if n.size:
+    """A value without elements is the constant 0 of its shape. A copy to a file makes the file all the same."""
+    if n.size or _makes_file(n):
         return None
     base = n.base
     return None if base.op is Op.CONST and base.arg.value == 0 else filled(n, 0)
@@ -85,11 +86,15 @@ def _shrunk(source: Node, n: Node) -> Node:
 
 @rule(Op.COPY, beside=Op.CONST)
 def copy_of_constant(n: Node) -> Node | None:
-    """A copy of a constant is the constant on the other device."""
+    """A copy of a constant is the constant on the other device, unless that is a file, which has to be made."""
     source = n.src[0]
-    if source.op is not Op.CONST:
+    if source.op is not Op.CONST or _makes_file(n):
         return None
     return node(Op.CONST, (), ConstArg(source.arg.value, n.shape, n.arg.device), n.dtype, n.label)
+
+
+def _makes_file(n: Node) -> bool:
+    return n.op is Op.COPY and is_file(n.arg.device)
 
 
 @rule(Op.COPY)
