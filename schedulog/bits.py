@@ -5,7 +5,7 @@ from __future__ import annotations
 from schedulog.errors import GraphError
 from schedulog.facts import build
 from schedulog.facts.dtype import DType
-from schedulog.facts.node import Node, node
+from schedulog.facts.node import Node, node, under_assigns
 from schedulog.facts.ops import Op
 from schedulog.facts.place import target_of
 from schedulog.origin import caller
@@ -36,8 +36,25 @@ def is_bits(n: Node) -> bool:
     return look.contiguous and look.size * found.dtype.itemsize == found.memory.nbytes
 
 
+def in_memory(tensor: Waiting) -> bool:
+    """Whether nothing is to be computed for a tensor: it has memory of its own, or is the bits of memory."""
+    if is_bits(tensor.node):
+        return written_bits(tensor.node) is tensor.node
+    return tensor.owner and tensor.node.base.op is Op.BUFFER
+
+
+def settle_over(n: Node) -> None:
+    """Do the assigns that wait to overwrite the memory of which a node is the bits.
+
+    What was read of it before them, perhaps the node's own tensor, is then a value of its own.
+    """
+    found = target_of(n)
+    assert found is not None
+    compute(PENDING.overwriting(under_assigns(found.memory).arg))
+
+
 def overwrite(tensor: Waiting, write: Node) -> None:
-    """Do `write`, an assign through a tensor that is the bits of memory, now.
+    """Do `write`, an assign to the memory of a tensor, or of which it is the bits, now.
 
     Every other lazy tensor that reads the memory is computed before, from the old bytes; this one shows the new ones.
     """
@@ -45,23 +62,20 @@ def overwrite(tensor: Waiting, write: Node) -> None:
     try:
         compute([], [write])
     finally:
-        PENDING.add(tensor)
+        if not tensor.owner:
+            PENDING.add(tensor)
 
 
-def settle_below(tensor: Waiting) -> None:
-    """Do the assigns that still wait below a tensor that is the bits of memory, so that it is a look at memory alone."""
-    while (found := target_of(tensor.node)) is not None and found.memory.op is Op.ASSIGN:
-        overwrite(tensor, found.memory)
-        tensor.node = _replaced(tensor.node, found.memory)
-
-
-def _replaced(n: Node, assign: Node) -> Node:
-    """Movements and bitcasts of what an assign wrote as those of the memory it wrote to."""
+def written_bits(n: Node) -> Node:
+    """The bits of what an assign wrote as bits of the memory it wrote to; a node that is none as it is."""
+    found = target_of(n)
+    if found is None or found.memory.op is not Op.ASSIGN:
+        return n
     chain = []
-    while n is not assign:
+    while n is not found.memory:
         chain.append(n)
         n = n.src[0]
-    n = assign.src[0]
+    n = build.buffer(under_assigns(n).arg, n.shape)
     for step in reversed(chain):
         n = build.view(n, step.arg, step.label) if step.op is Op.VIEW else bits_of(n, step.dtype, step.label)
     return n

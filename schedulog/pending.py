@@ -55,6 +55,10 @@ class _Pending:
         with self._lock:
             return list(self._alive.values())
 
+    def overwriting(self, memory: Buffer) -> list[Waiting]:
+        """The lazy tensors whose computation overwrites `memory`."""
+        return [t for t in self.all() if memory in _overwritten([t.node])]
+
 
 PENDING: Final = _Pending()
 

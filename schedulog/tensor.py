@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from schedulog import numeric
-from schedulog.bits import bits_of, is_bits, overwrite, refuse_detached, settle_below, shows_bits
+from schedulog.bits import (
+    bits_of,
+    in_memory,
+    is_bits,
+    overwrite,
+    refuse_detached,
+    settle_over,
+    shows_bits,
+    written_bits,
+)
 from schedulog.device_of import (
     filed,
     in_file,
@@ -149,19 +158,19 @@ class Tensor(Operators):
         What is in a file stays there, unread. Raises ScheduleError, CodegenError, DeviceError.
         """
         with PENDING.turn:
-            tensors = [t for t in (self, *others) if not in_file(t.node)]
-            for t in tensors:
-                if is_bits(t.node):  # what it shows is in memory, and stays its to write
-                    settle_below(t)
-            lazy = [
-                t for t in tensors if not is_bits(t.node) and (not t.owner or t.node.base.op is not Op.BUFFER)
-            ]
+            lazy = [t for t in (self, *others) if not (in_file(t.node) or in_memory(t))]
             if lazy:
                 compute(lazy, device=device)
         return self
 
     def settle(self, value: NDArray[Any] | None) -> None:
-        """Become stored: `value` in memory of one's own, or (None) what an assign has left in one's memory."""
+        """Become stored: `value` in memory of one's own, or (None) what an assign has left in one's memory.
+
+        The bits of what an assign wrote are in memory then, and stay the tensor's to write.
+        """
+        if is_bits(self.node) and not in_memory(self):
+            self.node = written_bits(self.node)
+            return
         if value is None:
             memory = self.node
             while memory.op is not Op.BUFFER:
@@ -326,11 +335,17 @@ class Tensor(Operators):
         """Write into a part of the tensor's memory, now. Lazy tensors that read it are computed before."""
         with PENDING.turn:
             refuse_file(self.node)
-            refuse_detached(self.detached)
-            memory = self.realize().node
+            memory = self._place()
             write = placed("setitem", lambda label: self._written(memory, key, value, label))
             if write.size:
                 overwrite(self, write)
+
+    def _place(self) -> Node:
+        """The memory that is written to. An assign to it that waits is done first, whoever it was made through."""
+        if is_bits(self.node):
+            settle_over(self.node)
+        refuse_detached(self.detached)
+        return self.realize().node
 
     def _written(self, memory: Node, key: Any, value: Any, label: str) -> Node:
         """The ASSIGN that writes `value` into a part of `memory`; nothing to assign where the part has no elements."""
@@ -350,11 +365,10 @@ class Tensor(Operators):
         """
         with PENDING.turn:
             refuse_file(self.node)
-            refuse_detached(self.detached)
             _refuse_part(self.node)
-            self.realize()
+            place = self._place()
             write = placed(
-                "assign", lambda label: build.assign(self.node, fitted(value, self.shape, self.node), label)
+                "assign", lambda label: build.assign(place, fitted(value, self.shape, place), label)
             )
             if is_bits(self.node):
                 overwrite(self, write)

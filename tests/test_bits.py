@@ -302,6 +302,37 @@ class TestTensors:
         own[1] = 7
         assert (own.tolist(), t.tolist()) == ([0, 7, 0, 0], [1, 0, 0, 0])
 
+    def test_the_bits_of_a_tensor_written_to_before_are_its_memory(self) -> None:
+        t = Tensor(np.arange(4, dtype=np.int32))
+        t[0] = 7
+        t.bitcast(np.uint8)[4:] = 0
+        assert t.tolist() == [7, 0, 0, 0]
+
+    def test_the_bits_of_what_an_assign_wrote_stay_the_memory_when_it_is_done(self) -> None:
+        t = Tensor(np.arange(4, dtype=np.int32))
+        t.assign(t + 1)
+        some, others = t.bitcast(np.uint8), t.bitcast(np.int16)
+        assert t.tolist() == [1, 2, 3, 4]
+        some[:4] = 9
+        assert (t.tolist(), others.tolist()) == ([0x09090909, 2, 3, 4], [1, 0, 2, 0, 3, 0, 4, 0])
+        with pytest.raises(GraphError, match="SL229"):
+            others[0] = 1
+
+    @pytest.mark.parametrize(
+        "write",
+        [lambda bits: bits.__setitem__(0, 9), lambda bits: bits.assign(bits + 1)],
+        ids=["part", "all"],
+    )
+    def test_a_bitcast_is_not_written_after_an_assign_that_still_waits(
+        self, write: Callable[[Tensor], object]
+    ) -> None:
+        t = Tensor(np.arange(2, dtype=np.int32))
+        bits = t.bitcast(np.uint8)
+        t.assign(t + 1)
+        with pytest.raises(GraphError, match="SL229"):
+            write(bits)
+        assert (t.tolist(), bits.tolist()) == ([1, 2], [0, 0, 0, 0, 1, 0, 0, 0])
+
     def test_a_part_of_the_bits_is_refused_like_any_part(self) -> None:
         t = Tensor(np.zeros((2, 4), np.float32))
         for part in (t.bitcast(np.uint8)[0], t[1].bitcast(np.uint8), t.bitcast(np.int32).flip(0)):
