@@ -97,16 +97,16 @@ def test_a_call_is_captured_with_all_it_was_given_and_all_that_came_of_it(
     mine.write_text(text, encoding="utf-8")
     graph = "x=load f32[8]; s=sin x; n=neg s; out n"
     call = captured(
-        graph, database, rules=["classic", mine], options={"FUSE_ARANGE": 1}, disable=["classic/copied"]
+        graph, database, rules=["classic", mine], options={"FUSE_ARANGE": 1}, disable=["classic/contiguous"]
     )
     assert call.given.packs == ("classic",)
     assert [(f.name, f.pack, f.text) for f in call.given.files] == [(mine.as_posix(), "mine", text)]
     assert (call.given.disable, call.engine, call.options) == (
-        ("classic/copied",),
+        ("classic/contiguous",),
         "sqlite",
         {"FUSE_ARANGE": 1},
     )
-    assert call.rules_sha == load_program(["classic", mine], disable=["classic/copied"]).sha
+    assert call.rules_sha == load_program(["classic", mine], disable=["classic/contiguous"]).sha
     assert Decision("realize(n1)", "realize", ("mine/all#1",)) in call.outcome.decisions
     assert [(k.output, k.members, k.reads) for k in call.outcome.kernels] == [
         ("n1", ("n1",), ("n0",)),
@@ -475,11 +475,11 @@ def test_of_two_changed_rules_each_has_its_own_changes(database: Path, tmp_path:
     without_expanded(tmp_path)
     text = (tmp_path / "classic" / "realize.dl").read_text()
     (tmp_path / "classic" / "realize.dl").write_text(
-        text.replace('barrier("CONTIGUOUS").', 'barrier("NOTHING").'), encoding="utf-8"
+        text.replace('op(N, "CONTIGUOUS").', 'op(N, "NOTHING").'), encoding="utf-8"
     )
     difference = Replay(Instead(load_program([tmp_path / "classic"])))(call)
     causes = {c.atom: {cause.name for cause in c.causes} for c in difference.decisions}
-    assert causes["realize(n6)"] == {"classic/barrier#2"}
+    assert causes["realize(n6)"] == {"classic/contiguous#1"}
     assert causes["base_realize(n2)"] == {"classic/expanded#1"}
 
 
@@ -615,6 +615,21 @@ def test_a_bug_that_one_call_meets_does_not_end_the_replay(
         "  error[SL900] IndexError: tuple index out of range",
     )
     assert told.out.endswith("2 calls: 1 the same, 1 not replayed\n")
+
+
+@pytest.mark.parametrize("change", [
+    "delete from text", "update text set body = x'00'", "update text set body = 5", "update capture set options = '{'",
+    "update capture set options = '[1]'", """update capture set options = '{"FUSE_ARANGE": "x"}'""",
+    "update capture set format = 'x'", "alter table capture rename column outcome to other",
+])  # fmt: skip
+def test_damaged_calls_are_told_as_such(change: str, database: Path, command: Command) -> None:
+    captured(EXPANDED, database)
+    with sqlite3.connect(database) as connection:
+        connection.execute(change)
+    connection.close()
+    for options in [], ["--set", "FUSE_ARANGE=1"]:
+        told = command("replay", database, *options)
+        assert told.status == 1 and "error[SL611] call 1 is damaged" in told.out
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -38,6 +38,9 @@ APPLICATION: Final = 1397506160
 """The application id in the file's header: "SLcp" in ASCII."""
 PATIENCE: Final = 60.0
 """Seconds to wait for the other processes that write."""
+
+_DAMAGE: Final = (ValueError, LookupError, TypeError, RecursionError, zlib.error)
+"""What reading a row can raise whose content is not what was written."""
 
 _SCHEMA: Final = """
 create table text (sha text primary key, body blob not null);
@@ -220,10 +223,13 @@ class Captures:
         return tuple(self.names)
 
     def given(self) -> list[GivenRules]:
-        """What rules were given, each choice once. Raises DatabaseError SL602."""
+        """What rules were given, each choice once, of the calls that are not damaged. Raises DatabaseError SL602."""
+        found = []
         with self._opened() as connection:
-            shas = connection.execute("select distinct given from capture").fetchall()
-            return [_given(json.loads(_body(connection, sha))) for (sha,) in shas]
+            for (sha,) in connection.execute("select distinct given from capture").fetchall():
+                with suppress(*_DAMAGE):
+                    found.append(_given(json.loads(_body(connection, sha))))
+        return found
 
     def read(self, number: int) -> Capture:
         """One call. Raises DatabaseError: SL610 one of a later version, SL611 one that is damaged; KeyError: none."""
@@ -232,14 +238,14 @@ class Captures:
             row = connection.execute("select * from capture where capture_id = ?", (number,)).fetchone()
             if row is None:
                 raise KeyError(number)
-            if row["format"] > FORMAT:
-                raise DatabaseError("SL610", f"call {number} was captured by a later schedulog", where=row["name"],
-                                    reason=f"it has format {row['format']}, this one reads {FORMAT}",
-                                    help=f"schedulog {row['version']} wrote it")  # fmt: skip
             try:
+                if row["format"] > FORMAT:
+                    raise DatabaseError("SL610", f"call {number} was captured by a later schedulog", where=row["name"],
+                                        reason=f"it has format {row['format']}, this one reads {FORMAT}",
+                                        help=f"schedulog {row['version']} wrote it")  # fmt: skip
                 return _read(connection, row)
-            except (ValueError, KeyError, TypeError, zlib.error) as error:
-                raise DatabaseError("SL611", f"call {number} is damaged", where=row["name"],
+            except _DAMAGE as error:
+                raise DatabaseError("SL611", f"call {number} is damaged", where=str(self.names[number][0]),
                                     reason=f"{type(error).__name__}: {error}",
                                     help="capture it again") from error  # fmt: skip
 
@@ -264,11 +270,17 @@ def _read(connection: sqlite3.Connection, row: sqlite3.Row) -> Capture:
     graph, given, program, outcome = (
         _body(connection, row[name]) for name in ("graph", "given", "program", "outcome")
     )
-    options = json.loads(row["options"])
     return Capture(
         row["name"], row["nodes"], graph, _given(json.loads(given)), row["rules_sha"], program, row["engine"],
-        options, read_outcome(outcome), row["capture_id"],
+        _options(row["options"]), read_outcome(outcome), row["capture_id"],
     )  # fmt: skip
+
+
+def _options(text: str) -> dict[str, int]:
+    found = json.loads(text)
+    if not isinstance(found, dict) or not all(isinstance(value, int) for value in found.values()):
+        raise ValueError("options that are no switches")
+    return found
 
 
 def _body(connection: sqlite3.Connection, sha: str) -> str:
