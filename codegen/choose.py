@@ -13,6 +13,7 @@ from schedulog.codegen.values import Computation, Constant, Index, Load, Reducti
 from schedulog.facts.symbolic import Variable, upper_bound
 
 SMALLEST_TILE: Final = 4
+MOST_TESTED: Final = 16  # loads with tests in tiles, where each is a loop: compiling takes their square
 PARALLEL_WORK: Final = 50_000  # operations below which starting threads costs more than it saves
 ENOUGH_TRIPS: Final = 16  # steps that keep the threads of most machines busy
 VECTOR: Final = 8.0  # how much cheaper an operation is in a vectorised loop, roughly
@@ -77,8 +78,9 @@ def _order(
 
 
 def _lanes(computation: Computation, values: Sequence[Value]) -> list[Variable]:
-    """The output variables worth a tile: where there is a reduction to hold results of, or a load with tests."""
-    if not any(isinstance(v, Reduction) or (isinstance(v, Load) and v.tests) for v in values):
+    """The output variables worth a tile: where there is a reduction to hold results of, or a load with tests (few)."""
+    tested = sum(isinstance(v, Load) and bool(v.tests) for v in values)
+    if tested > MOST_TESTED or not (tested or any(isinstance(v, Reduction) for v in values)):
         return []
     return [v for v in reversed(computation.outputs) if upper_bound(computation.extents[v]) >= SMALLEST_TILE]
 

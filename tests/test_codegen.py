@@ -19,7 +19,7 @@ from schedulog.codegen.source import kernel_code, program_code
 from schedulog.codegen.values import Reduction
 from schedulog.codegen.whole import whole_kernel, whole_schedule
 from schedulog.errors import CodegenError
-from schedulog.facts import build
+from schedulog.facts import build, compose
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import DType, bfloat16, float16, float32, float64, int8, int32, int64, uint64
 from schedulog.facts.graph import graph_of
@@ -180,6 +180,13 @@ def test_a_matmul_shares_loads_in_tiles_of_rows_and_lanes() -> None:
     source = source_of(matmul_of(build.array(floats(64, 64)), build.array(floats(64, 128, seed=2))))
     assert "float sum0[4][64];" in source
     assert "for (int64_t i0_rows = 0; i0_rows < 64; i0_rows += 4)" in source
+
+
+def test_many_padded_loads_are_not_computed_in_tiles() -> None:
+    """100 pieces in tiles took a compiler 7 s, in one plain loop 0.8 s."""
+    pieces = [build.array(floats(3, seed=i)) for i in range(20)]
+    assert "_tile" in source_of(compose.concat(pieces[:5], 0))
+    assert source_of(compose.concat(pieces, 0)).count("for (") == 1
 
 
 def test_axes_that_lie_one_after_another_are_one_loop() -> None:
