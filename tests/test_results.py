@@ -6,7 +6,7 @@ from schedulog.facts import dtype as dt
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.build import alu, assign, buffer, const, permute, reshape
 from schedulog.facts.graph import graph_of
-from schedulog.facts.node import Node
+from schedulog.facts.node import Node, node
 from schedulog.facts.ops import Op
 from schedulog.facts.simplify import simplify
 from schedulog.run import schedule
@@ -64,3 +64,12 @@ def test_what_is_inside_a_kernel_stays_what_it_was() -> None:
     inside = alu(Op.SQRT, reshape(MEMORY, (2, 3)))
     found = after(alu(Op.ADD, inside, ONE))
     assert inside not in found
+
+
+def test_of_tensors_that_show_the_same_memory_the_first_is_named() -> None:
+    look = reshape(MEMORY, (2, 3))
+    stored = reshape(node(Op.CONTIGUOUS, (reshape(look, (6,)),)), (2, 3))
+    graph = graph_of([reshape(stored, (3, 2))])
+    simplified = simplify(graph, tensors=[look, stored])
+    found = outcomes(simplified, schedule(simplified.graph).schedule)
+    assert (found[stored].kind, found[stored].node, look in found) == ("tensor", look, False)

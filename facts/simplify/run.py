@@ -46,7 +46,8 @@ def simplify(
     preserves: Preserves = "finite",
     without: Collection[str] = (),
 ) -> Simplified:
-    """Rewrite a graph by `RULES` until none applies; `tensors` are further nodes to say what they become.
+    """Rewrite a graph by `RULES` until none applies; `tensors` are further nodes to say what they become,
+    first and in their order.
 
     `preserves` says how far values may change: "values" tries only rules that keep every value, "rounding" also those
     that may round otherwise, "finite" also those that hold for finite values only. `without` leaves out rules by id.
@@ -56,7 +57,7 @@ def simplify(
     """
     rules = _chosen(preserves, without)
     engine = Engine(rules, {})
-    becomes = {n: engine.rewrite(n) for n in topological((graph.sink, *tensors))}
+    becomes = {n: engine.rewrite(n) for n in topological((*tensors, graph.sink))}
     rewrites = engine.rewrites
     sink = becomes[graph.sink]
     instead = {} if READ_STORED in without else _readers_of_stored(sink)
