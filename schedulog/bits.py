@@ -1,4 +1,4 @@
-"""Bitcasts of tensors in memory, through which that memory is written, as numpy's `view` has it."""
+"""What may be written through: tensors in memory, and bitcasts of them, as numpy's `view` has it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_bits(n: Node) -> bool:
 
 def in_memory(tensor: Waiting) -> bool:
     """Whether nothing is to be computed for a tensor: it has memory of its own, or is the bits of memory."""
-    if is_bits(tensor.node):
+    if tensor.bits:
         return written_bits(tensor.node) is tensor.node
     return tensor.owner and tensor.node.base.op is Op.BUFFER
 
@@ -69,7 +69,7 @@ def overwrite(tensor: Waiting, write: Node) -> None:
 def written_bits(n: Node) -> Node:
     """The bits of what an assign wrote as bits of the memory it wrote to; a node that is none as it is."""
     found = target_of(n)
-    if found is None or found.memory.op is not Op.ASSIGN:
+    if found is None or found.memory.op is Op.BUFFER:
         return n
     chain = []
     while n is not found.memory:
@@ -87,3 +87,24 @@ def refuse_detached(detached: bool) -> None:
         raise GraphError("SL229", "a write through a bitcast of memory that was overwritten since it was made",
                          where=caller(), reason="it stands for the old bytes, which are no longer in the tensor's memory",
                          help="take the bitcast again: t.bitcast(dtype)[2:4] = value; or clone() it to write to a copy")  # fmt: skip
+
+
+def refuse_part(n: Node) -> None:
+    """Slices and movements of memory are values of their own; memory is written through the tensor that holds it.
+
+    Raises GraphError SL228.
+    """
+    memory = n.base
+    if shows_bits(n):
+        whole = is_bits(n)
+    elif n is memory or memory.op not in (Op.BUFFER, Op.ASSIGN):
+        return
+    else:
+        whole = n.view.contiguous and n.size == memory.size
+    if not whole:
+        raise GraphError(
+            "SL228",
+            f"assign to a part or another look of a tensor ({n.label or 'a view'})",
+            reason="what was sliced or moved is a value of its own, so the tensor would not see what is written",
+            help="write through the tensor: t[2:4] = value",
+        )

@@ -22,10 +22,12 @@ Array = NDArray[Any]
 
 
 class Waiting(Protocol):
-    """A lazy value: the node that says what it is, and whether the memory under that node is its own."""
+    """A lazy value: the node that says what it is, and whether the memory under that node is its own, or another's of
+    which it is the bits."""
 
     node: Node
     owner: bool
+    bits: bool
 
     def settle(self, value: Array | None) -> None:
         """Become stored: `value` in memory of one's own, or (None) what an ASSIGN has left in one's memory."""

@@ -16,8 +16,8 @@ from schedulog.bits import (
     is_bits,
     overwrite,
     refuse_detached,
+    refuse_part,
     settle_over,
-    shows_bits,
     written_bits,
 )
 from schedulog.device_of import (
@@ -63,11 +63,13 @@ class Tensor(Operators):
     Operations raise GraphError with the file and line of the call.
     """
 
-    __slots__ = ("__weakref__", "detached", "node", "owner")
+    __slots__ = ("__weakref__", "bits", "detached", "node", "owner")
     __array_ufunc__ = None
 
     node: Node
     owner: bool
+    bits: bool
+    """Whether this is a bitcast of memory that another tensor has, and stands for it when it is written to."""
     detached: bool
     """Whether this was a bitcast of memory that has been overwritten since."""
 
@@ -75,14 +77,14 @@ class Tensor(Operators):
         self, data: ArrayLike, dtype: DTypeLike | DType | None = None, device: str = "default"
     ) -> None:
         place = memory_device(device)
-        self.owner, self.detached = True, False
+        self.owner, self.bits, self.detached = True, False, False
         self.node = placed("array", lambda label: stored(data, dtype, label, place))
 
     @classmethod
     def of(cls, node: Node) -> Tensor:
         """The tensor whose value is that of a graph node."""
         tensor = cls.__new__(cls)
-        tensor.node, tensor.owner, tensor.detached = node, False, False
+        tensor.node, tensor.owner, tensor.bits, tensor.detached = node, False, False, False
         PENDING.add(tensor)
         return tensor
 
@@ -168,7 +170,7 @@ class Tensor(Operators):
 
         The bits of what an assign wrote are in memory then, and stay the tensor's to write.
         """
-        if is_bits(self.node) and not in_memory(self):
+        if self.bits and not in_memory(self):
             self.node = written_bits(self.node)
             return
         if value is None:
@@ -177,7 +179,7 @@ class Tensor(Operators):
                 memory = memory.src[0]
             self.node = build.buffer(memory.arg, self.shape)
         else:
-            self.detached = is_bits(self.node)
+            self.detached, self.bits = self.bits, False
             self.node = _kept(value, self.shape, self.node.device)
         self.owner = True
         PENDING.discard(self)
@@ -188,9 +190,10 @@ class Tensor(Operators):
             if in_file(self.node):
                 return self.to("default").numpy()
             shape = tuple(map(bound_value, self.shape))
-            if is_bits(self.realize().node):
+            self.realize()
+            if self.bits:
                 return np.array(evaluate([self.node], {})[0])
-            return np.array(self.realize().node.base.arg.array[: math.prod(shape)].reshape(shape))
+            return np.array(self.node.base.arg.array[: math.prod(shape)].reshape(shape))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -325,7 +328,9 @@ class Tensor(Operators):
             if self.owner and self.node.op is Op.CONST:
                 # A single number is kept without memory until something may write to its bits.
                 self.realize()
-        return self._unary("bitcast", lambda n, label: bits_of(n, kind_of(dtype), label))
+            found = self._unary("bitcast", lambda n, label: bits_of(n, kind_of(dtype), label))
+            found.bits = (self.owner or self.bits) and is_bits(found.node)
+            return found
 
     def contiguous(self) -> Tensor:
         """The same value, stored when it is computed rather than recomputed by each reader."""
@@ -342,7 +347,7 @@ class Tensor(Operators):
 
     def _place(self) -> Node:
         """The memory that is written to. An assign to it that waits is done first, whoever it was made through."""
-        if is_bits(self.node):
+        if self.bits:
             settle_over(self.node)
         refuse_detached(self.detached)
         return self.realize().node
@@ -365,35 +370,17 @@ class Tensor(Operators):
         """
         with PENDING.turn:
             refuse_file(self.node)
-            _refuse_part(self.node)
+            refuse_part(self.node)
             place = self._place()
             write = placed(
                 "assign", lambda label: build.assign(place, fitted(value, self.shape, place), label)
             )
-            if is_bits(self.node):
+            if self.bits:
                 overwrite(self, write)
             else:
                 self.node = write
                 PENDING.add(self)
         return self
-
-
-def _refuse_part(n: Node) -> None:
-    """Slices and movements of memory are values of their own; memory is written through the tensor that holds it."""
-    memory = n.base
-    if shows_bits(n):
-        whole = is_bits(n)
-    elif n is memory or memory.op not in (Op.BUFFER, Op.ASSIGN):
-        return
-    else:
-        whole = n.view.contiguous and n.size == memory.size
-    if not whole:
-        raise GraphError(
-            "SL228",
-            f"assign to a part or another look of a tensor ({n.label or 'a view'})",
-            reason="what was sliced or moved is a value of its own, so the tensor would not see what is written",
-            help="write through the tensor: t[2:4] = value",
-        )
 
 
 def _kept(value: NDArray[Any], shape: Shape, device: str) -> Node:

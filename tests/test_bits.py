@@ -333,6 +333,24 @@ class TestTensors:
             write(bits)
         assert (t.tolist(), bits.tolist()) == ([1, 2], [0, 0, 0, 0, 1, 0, 0, 0])
 
+    @pytest.mark.parametrize(
+        "look",
+        [lambda t: t[:].bitcast(np.uint8), lambda t: t.reshape(2, 2).bitcast(np.uint8), lambda t: t.bitcast(np.uint8)[:]],
+        ids=["bits of a slice", "bits of a movement", "slice of bits"],
+    )  # fmt: skip
+    def test_a_look_at_the_whole_tensor_is_a_value_of_its_own_as_bits_too(
+        self, look: Callable[[Tensor], Tensor]
+    ) -> None:
+        t = Tensor(np.arange(4, dtype=np.int32))
+        part, all_of_it = look(t), look(t)
+        part[0] = 9
+        all_of_it.assign(0)
+        assert t.tolist() == [0, 1, 2, 3]
+        assert (part.numpy().flat[0], all_of_it.numpy().any()) == (9, False)
+        t[0] = 5
+        part[1] = 9  # nothing stood for the memory of t, so nothing is refused
+        assert part.numpy().flat[0] == 9
+
     def test_a_part_of_the_bits_is_refused_like_any_part(self) -> None:
         t = Tensor(np.zeros((2, 4), np.float32))
         for part in (t.bitcast(np.uint8)[0], t[1].bitcast(np.uint8), t.bitcast(np.int32).flip(0)):
