@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     interrupt = _Interrupt()
     before = signal.signal(signal.SIGINT, interrupt)
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _replace_closed()
     try:
         from schedulog.cli.app import app
 
@@ -32,22 +33,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The command is about to end: a second Ctrl-C would only bring a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-            return _unread()
+            _drop_unwritten()
+            return 141
         if interrupt.came:
             return 130
-        from schedulog.cli.failure import failed
+        from schedulog.cli.failure import failed, unwritten
 
-        return failed(error, as_json="--json" in given)
+        status = failed(unwritten(error) or error, as_json="--json" in given)
+        _drop_unwritten()
+        return status
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL if arguments is None else before)
 
 
-def _unread() -> int:
-    """Whoever reads the output has enough; Python would complain once more when it closes the stream."""
+def _replace_closed() -> None:
+    """Whoever closed an output wants nothing of it; left closed, the next file to be opened would be taken for it."""
     import os
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return 141
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it stays open as long as the process)
+
+
+def _drop_unwritten() -> None:
+    """What cannot be written any more is dropped; Python would complain once more when it closes the stream."""
+    import os
+
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class _Interrupt:

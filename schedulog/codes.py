@@ -203,6 +203,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL716": "a rule, relation or pack that does not exist",
         "SL717": "the package of the language server is not installed",
         "SL718": "a question why not about a fact that holds",
+        "SL719": "output that cannot be written",
         "SL720": "a picture that cannot be written",
         "SL724": "a part of the rules that does not exist",
         "SL725": "a clause that is none without a condition",

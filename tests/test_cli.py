@@ -79,7 +79,7 @@ def test_run_shows_kernels_and_outputs(graph: Path, array: Path, command: Comman
 def test_run_as_json(graph: Path, array: Path, command: Command) -> None:
     found = command("run", graph, "--input", f"x={array}", "--device", "numpy", "--json").json
     assert [kernel["rules"] for kernel in found["kernels"]] == [
-        ["classic/expanded"], ["classic/requested", "core/store-requested"],
+        ["classic/expanded"], ["core/store-requested"],
     ]  # fmt: skip
     assert found["outputs"]["y"] == {
         "dtype": "float32", "shape": [4, 8], "min": 7.0, "max": 62.0, "mean": 34.5, "nan": 0,
@@ -591,3 +591,35 @@ def test_a_picture_is_not_written_over_its_graph(graph: Path, command: Command) 
     result = command("graph", graph, "-o", graph)
     assert (result.status, result.err.splitlines()[0]) == (1, f"error[SL720] cannot write {graph}")
     assert graph.read_bytes() == before
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_output_that_cannot_be_written_is_told(as_json: list[str], unbuffered: str, graph: Path) -> None:
+    """On stderr also with --json: there is no other place for it."""
+    command = [sys.executable, "-m", "schedulog", "run", str(graph), "--no-execute", *as_json]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        child = subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert child.returncode == 1
+    assert child.stderr == (
+        "error[SL719] the output cannot be written\n  at standard output\n  why: No space left on device\n"
+        "  help: make room, or send it to another place\n"
+    )
+
+
+def test_an_error_that_json_output_does_not_take_is_told_beside(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "schedulog", "sql", str(tmp_path / "none.db"), ".tables", "--json"]
+    with open("/dev/full", "w") as full:
+        child = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert child.returncode == 1 and child.stderr.startswith("error[SL601]") and "Errno" not in child.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_output_is_one_that_nobody_wants(closed: str, graph: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "run.db"
+    command = f"{sys.executable} -m schedulog run {graph} --no-execute --save {saved} {closed}"
+    child = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (child.returncode, child.stderr) == (0, "") and saved.read_bytes().startswith(b"SQLite format 3")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 import traceback
+from contextlib import suppress
 from typing import Any, Final
 
 from schedulog.errors import Place, RuleError, SchedulogError, UsageError
 
 _NO_WRONG_USE: Final = ("SL71", "SL720", "SL721", "SL722", "SL723", "SL727")
-"""Codes of a UsageError that is about a question asked of a run or a graph, or about a picture, not about how the command is used."""
+"""Codes of a UsageError that is about a question asked of a run or a graph, about a picture or about output, not about how the
+command is used."""
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def failed(error: BaseException, *, as_json: bool) -> int:
@@ -42,10 +47,25 @@ def failed(error: BaseException, *, as_json: bool) -> int:
     return _tell(f"error[SL900] {text}\n  help: {help}", record, 3, as_json)
 
 
+def unwritten(error: BaseException) -> UsageError | None:
+    """The error of a command whose output cannot be written, as to a full disk; None for another error.
+
+    Files that commands write have errors of their own, and a file that cannot be opened has a name.
+    """
+    if not isinstance(error, OSError) or error.errno not in _NO_ROOM or error.filename is not None:
+        return None
+    return UsageError("SL719", "the output cannot be written", where="standard output",
+                      reason=error.strerror or str(error), help="make room, or send it to another place")  # fmt: skip
+
+
 def _tell(text: str, record: dict[str, Any], status: int, as_json: bool) -> int:
-    if as_json:
-        print(json.dumps({"error": record}, ensure_ascii=False))
-    else:
+    try:
+        if as_json:
+            print(json.dumps({"error": record}, ensure_ascii=False), flush=True)
+            return status
+    except OSError:
+        pass  # what cannot be told there is told here
+    with suppress(OSError):
         print(text, file=sys.stderr)
     return status
 
