@@ -67,11 +67,11 @@ class Outcome:
 
 @cache
 def scheduler(engine: str, *, rescue: bool = False) -> Scheduler:
-    """The seed's policy; `rescue` adds the rule by which a requested value is stored even if the policy forgot it.
+    """The seed's policy; `rescue` adds the rule by which a requested value is stored even if the policy takes that back.
 
     The recorded scheduler has no such rule and fails on those graphs, so decisions are compared without it.
     """
-    return Scheduler(load_program(["classic"], disable=() if rescue else ["core/store-requested"]), engine)
+    return Scheduler(load_program(["classic"], disable=() if rescue else ["core/chosen-by-force"]), engine)
 
 
 def compare(record: Mapping[str, Any], engine: str, origin: str) -> tuple[Outcome, Schedule | None]:

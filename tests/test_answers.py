@@ -107,7 +107,7 @@ def test_two_nodes_that_a_stored_value_keeps_apart() -> None:
 def test_a_cut_that_no_policy_can_change_says_so() -> None:
     text = "x=load f32[8]; e=exp x; h=neg e; out e, h"
     assert list(answer("one_kernel(e, h)", text).lines())[-1] == (
-        "Smallest repair: do not store n1: drop classic/requested#1 and core/store-requested#1 "
+        "Smallest repair: do not store n1: drop core/store-requested#1 "
         "(core/store-requested#1: no policy changes that)"
     )
 
@@ -146,7 +146,7 @@ def test_a_relation_by_rule() -> None:
     found = answer("base_realize")
     assert isinstance(found, SetAnswer)
     assert [(s.rule, s.facts, s.alone) for s in found.clauses] == [
-        ("classic/requested#1", 2, 2),
+        ("classic/forced#1", 2, 2),
         ("classic/expanded#1", 1, 1),
     ]
     assert (found.facts, found.given) == (("base_realize(n3)", "base_realize(n4)", "base_realize(n6)"), 0)
@@ -165,7 +165,7 @@ def test_what_keeps_further_facts_out_of_a_relation() -> None:
     assert isinstance(found, SetMissAnswer)
     kept = {(k.rule, k.condition): k.near for k in found.conditions}
     assert kept["classic/expanded#1", 4] == ("base_realize(n2)",)
-    assert found.read == ("barrier", "computed", "padded", "parent", "unsafe", "unsafe_op", "viewed")
+    assert found.read == ("forced_store", "padded", "parent", "unsafe", "unsafe_op", "viewed")
 
 
 @pytest.mark.parametrize(
@@ -429,10 +429,10 @@ def test_all_derivations_are_written_one_below_the_other(
 ) -> None:
     lines = told(capsys, "why", graph, "chosen(n6)", "--all").splitlines()
     assert lines[1] == "chosen(n6)   2 derivations"
-    assert [line[:15] for line in lines if "core/chosen#" in line] == ["|- core/chosen#", "`- core/chosen#"]
+    assert [line[:14] for line in lines if "core/chosen" in line] == ["|- core/chosen", "`- core/chosen"]
     found = json.loads(told(capsys, "why", graph, "chosen(n6)", "--all", "--json"))
     clauses = [(s["rule"], s["clause"]) for s in found["steps"] if s["fact"] == "chosen(n6)"]
-    assert sorted(clauses) == [("core/chosen", 1), ("core/chosen", 2)]
+    assert sorted(clauses) == [("core/chosen", 1), ("core/chosen-by-force", 1)]
     assert found["steps"][0]["more"] == 0
 
 

@@ -75,9 +75,9 @@ def test_wrong_arguments_are_usage_errors(
 
 
 def test_numpy_integers_and_single_names_are_taken() -> None:
-    run = schedule(graph(), "classic", options={"kernel_nodes": np.int64(5)}, disable="classic/requested")  # type: ignore[dict-item]  # numpy's integers index
+    run = schedule(graph(), "classic", options={"kernel_nodes": np.int64(5)}, disable="classic/forced")  # type: ignore[dict-item]  # numpy's integers index
     assert run.options == {"kernel_nodes": 5}
-    assert not any(rule.id == "classic/requested" for rule in run.program.rules)
+    assert not any(rule.id == "classic/forced" for rule in run.program.rules)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2**63])

@@ -62,8 +62,8 @@ def test_kernels_are_saved_in_running_order(run: Run) -> None:
         "select name, output, shape, dtype, members, reduces, rules from kernel order by kernel"
     ) == [
         ("k0_reduce_axis", "n2", "[4,1]", "float32", 2, 1, "classic/expanded"),
-        ("k1_add", "n4", "[4,8]", "float32", 3, 0, "classic/requested, core/store-requested"),
-        ("k2_reduce_axis", "n5", "[1,1]", "float32", 1, 1, "classic/requested, core/store-requested"),
+        ("k1_add", "n4", "[4,8]", "float32", 3, 0, "core/store-requested"),
+        ("k2_reduce_axis", "n5", "[1,1]", "float32", 1, 1, "core/store-requested"),
     ]
 
 
@@ -99,8 +99,8 @@ def test_every_decision_names_all_its_rules(run: Run) -> None:
     )
     assert sorted(found) == [
         ("base_realize(n2)", "classic/expanded", 1, 1),
-        ("base_realize(n4)", "classic/requested", 1, 1),
-        ("base_realize(n5)", "classic/requested", 1, 1),
+        ("base_realize(n4)", "classic/forced", 1, 1),
+        ("base_realize(n5)", "classic/forced", 1, 1),
     ]
     model = run.decisions.model
     for relation in ("stored", "member", "data", "realize"):
@@ -116,7 +116,7 @@ def test_derived_relations_have_tables(run: Run) -> None:
 
 def test_rule_statistics_count_rows(run: Run) -> None:
     assert run.sql("select rows from rule_stat where rule_id = 'core/data-order'") == [(2,)]
-    assert run.sql("select rows from rule_stat where rule_id = 'classic/copied'") == [(0,)]
+    assert run.sql("select rows from rule_stat where rule_id = 'classic/contiguous'") == [(0,)]
 
 
 def test_views_for_people(run: Run) -> None:

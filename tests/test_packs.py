@@ -263,7 +263,7 @@ LEFT_OUT = "disable = ['classic/stored-for-itself']\nrequires = ['classic']\n"
 def test_a_pack_leaves_out_rules_of_others(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     folder = make(LEFT_OUT)
     program = load_program(["classic", folder])
-    assert "classic/stored-for-itself" not in program.infos and "classic/requested" in program.infos
+    assert "classic/stored-for-itself" not in program.infos and "classic/forced" in program.infos
     run_ = schedule(sums(), rules=["classic", folder], capture="calls.db")
     run_.save("run.db")
     assert run_.sql("select count(*) from rule where rule_id = 'classic/stored-for-itself'") == [(0,)]

@@ -89,7 +89,7 @@ def test_what_holds_passes(tmp_path: Path, assertion: str) -> None:
         ("order g before g.", "they run as {{e, f, g}}"),
         ("error SL310.", "no error: {{e, f, g}}"),
         ("todo kernels == 1.", "it holds now: remove `todo`"),
-        ("holds realize(g). by classic/requested.", "realize(g) is derived by classic/stored-for-itself#1"),
+        ("holds realize(g). by classic/forced.", "realize(g) is derived by classic/stored-for-itself#1"),
         ("holds far(x, 8). by my/far#1. holds edge(x, e, _). by my/far.", "edge(x, e, view0) is derived by no rule"),
     ],
 )  # fmt: skip

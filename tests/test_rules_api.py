@@ -111,7 +111,7 @@ def test_rules_can_be_looked_at() -> None:
     with pytest.raises(KeyError, match=re.escape("no rule has the id `mine/sum`; did you mean `mine/sums`?")):
         rules["mine/sum"]
     assert re.search(r"^mine/sums +realize +Sums are stored$", str(rules), re.MULTILINE)
-    assert "classic/requested" not in load_rules("classic", disable="classic/requested").program.infos
+    assert "classic/forced" not in load_rules("classic", disable="classic/forced").program.infos
 
 
 def test_a_rule_is_found_by_its_id_and_by_nothing_else() -> None:
