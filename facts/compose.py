@@ -167,39 +167,6 @@ def _check_parts(nodes: Sequence[Node], axis: int) -> None:
             )
 
 
-def strided_slice(
-    source: Node,
-    starts: Sequence[int],
-    stops: Sequence[int],
-    steps: Sequence[int],
-    label: str = "",
-) -> Node:
-    """`source[start:stop:step, ...]`, one triple per axis, read as Python reads slices.
-
-    A negative step that is to include the first element needs a stop below `-size`.
-    Raises GraphError: SL213 a step of 0 or a wrong number of triples.
-    """
-    rank = len(source.shape)
-    if not len(starts) == len(stops) == len(steps) == rank or 0 in steps:
-        raise GraphError("SL213", f"slice {starts}:{stops}:{steps} of a value with {rank} axes",
-                         reason="each axis needs a start, a stop and a step that is not 0")  # fmt: skip
-    ranges = [
-        range(*slice(*triple).indices(_known(size)))
-        for size, *triple in zip(source.shape, starts, stops, steps, strict=True)
-    ]
-    return select(source, ranges, label)
-
-
-def _known(size: Size) -> int:
-    if isinstance(size, int):
-        return size
-    raise GraphError(
-        "SL213",
-        "slice of an axis of symbolic size",
-        help="use `shrink` with explicit bounds",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """Positions on an axis: `size` of them from `begin` on, `step` apart."""
@@ -345,6 +312,14 @@ def gather(table: Node, indices: Node, axis: int, label: str = "") -> Node:
     values = reshape(last, (*before, *(1 for _ in range(places)), *after, count))
     chosen = where(hit, values, const(table.dtype.minimum(), table.dtype, (), table.device), label)
     return reduced("MAX", chosen, (-1,), label=label)
+
+
+def _known(size: Size) -> int:
+    if isinstance(size, int):
+        return size
+    raise GraphError("SL213", "a gather along an axis of symbolic size",
+                     reason="indices are compared with every place of the axis",
+                     help="pad the axis to its greatest size first")  # fmt: skip
 
 
 def _from_start(indices: Node, count: Size) -> Node:

@@ -78,7 +78,6 @@ BINARY: Final = frozenset(
 TERNARY: Final = frozenset({Op.WHERE, Op.MULACC})
 ELEMENTWISE: Final = UNARY | BINARY | TERNARY
 COMPARISON: Final = frozenset({Op.CMPLT, Op.CMPNE, Op.CMPEQ})
-COMMUTATIVE: Final = frozenset({Op.ADD, Op.MUL, Op.MAX, Op.CMPNE, Op.CMPEQ, Op.XOR, Op.AND, Op.OR})
 LEAVES: Final = frozenset({Op.BUFFER, Op.CONST, Op.BIND})
 ARITY: Final = (
     dict.fromkeys(UNARY, 1)

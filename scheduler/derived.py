@@ -11,7 +11,7 @@ from schedulog.scheduler.engines.symbols import Symbols
 Row = tuple[int, ...]
 
 READ: Final = (
-    "kernel", "member", "target", "reads_old", "version", "snapshot", "kept_before", "reads_aside", "refused",
+    "kernel", "member", "target", "rereads", "version", "snapshot", "kept_before", "reads_aside", "refused",
     "home",
 )  # fmt: skip
 """The relations from which kernels are made, whatever the kinds of their rules."""
@@ -54,12 +54,11 @@ def read_decisions(model: Rows) -> Derived:
     for kernel, node in model.rows("member"):
         members.setdefault(kernel, set()).add(node)
     targets = {a: b for a, b in model.rows("target") if a in members}
-    old = [(k, b) for k, b, _ in model.rows("reads_old")]
     return Derived(
         {k: frozenset(nodes) for k, nodes in members.items()},
         targets,
         tuple((before, after, memory) for before, after, memory in model.rows("version")),
-        frozenset(k for k, b in old if targets.get(k) == b),
+        frozenset(a for a, n in model.rows("rereads") if targets.get(a) == n),
         tuple(n for (n,) in model.rows("snapshot")),
         tuple((n, kernel) for n, kernel in model.rows("kept_before")),
         frozenset((k, b) for k, b in model.rows("reads_aside")),

@@ -134,8 +134,7 @@ class Prices:
 
     def __init__(self, decisions: Decisions) -> None:
         self.placement = placement = Placement(decisions)
-        position = decisions.graph.position
-        self.requested = {position[s.base] for s in decisions.graph.sink.src}
+        self.requested = {n for (n,) in decisions.model.rows("requested")}
         self.readers: dict[int, set[int]] = {}
         for consumer, producers in enumerate(placement.operands):
             for producer in producers:
