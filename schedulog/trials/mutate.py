@@ -14,7 +14,8 @@ from random import Random
 from typing import Final
 
 from schedulog.errors import DeviceError, GraphError
-from schedulog.trials.draw import BINARY, CASTS, TYPES, UNARY, draw_more
+from schedulog.trials.draw import TYPES, draw_more
+from schedulog.trials.draw_values import BINARY, CASTS, UNARY
 from schedulog.trials.exactness import crosses_devices, values_of
 from schedulog.trials.recipe import Recipe, Step
 from schedulog.trials.value import Value, known, list_text, pairs_text, same
