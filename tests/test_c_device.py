@@ -25,9 +25,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from whole import whole_schedule
 
 from schedulog.codegen.source import program_code
-from schedulog.codegen.whole import whole_schedule
 from schedulog.errors import DeviceError
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
@@ -968,7 +968,7 @@ def test_a_damaged_entry_is_built_again(tmp_path: Path, damage: Any) -> None:
 def test_two_processes_may_compile_the_same(tmp_path: Path) -> None:
     code = """
         import numpy as np
-        from schedulog.codegen.whole import whole_schedule
+        from whole import whole_schedule
         from schedulog.facts import build
         from schedulog.facts.ops import Op
         from schedulog.runtimes.c import CDevice
@@ -977,7 +977,8 @@ def test_two_processes_may_compile_the_same(tmp_path: Path) -> None:
         CDevice().load(schedule).run(memory, {})
         print(memory[0].tolist())
     """
-    environment = os.environ | {"SCHEDULOG_CACHE": str(tmp_path)}
+    paths = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+    environment = os.environ | {"SCHEDULOG_CACHE": str(tmp_path), "PYTHONPATH": paths}
     start = [sys.executable, "-c", textwrap.dedent(code)]
     children = [subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [child.communicate(timeout=60)[0] for child in children] == ["[-0.0, -1.0, -2.0]\n"] * 3

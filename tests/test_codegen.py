@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from whole import whole_kernel, whole_schedule
 
 from schedulog.codegen.index import c_text, coefficients, through
 from schedulog.codegen.lower import lower
 from schedulog.codegen.scalar import literal
 from schedulog.codegen.source import kernel_code, program_code
 from schedulog.codegen.values import Reduction
-from schedulog.codegen.whole import whole_kernel, whole_schedule
 from schedulog.errors import CodegenError
 from schedulog.facts import build, compose
 from schedulog.facts.buffer import Buffer
