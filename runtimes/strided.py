@@ -70,13 +70,10 @@ class Look:
             result[tuple(slice(b, e) for b, e in self.mask)] = inside._strided(flat)
         return result
 
-    def within(self, size: int) -> bool:
-        """Whether all that is read lies in a flat array of `size` elements."""
+    def touched(self) -> tuple[int, int] | None:
+        """The first and the last element that is read; None if none is."""
         inside = self if self.mask is None else self.window(self.mask)
-        if any(length <= 0 for length in inside.shape):
-            return True
-        first, last = inside._reach()
-        return first >= 0 and last < size
+        return None if any(length <= 0 for length in inside.shape) else inside._reach()
 
     def _reach(self) -> tuple[int, int]:
         """The first and the last element that the strides touch."""

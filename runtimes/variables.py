@@ -1,56 +1,94 @@
-"""The values symbolic variables have in one execution, checked against what the schedule's memory holds."""
+"""The values symbolic variables have in one execution, checked against what the graph can mean with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import operator
+from collections.abc import Iterator, Mapping
 
 from schedulog.errors import DeviceError
-from schedulog.facts.buffer import Buffer
+from schedulog.facts.node import Node
+from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Variable
-from schedulog.facts.view import ViewStack
-from schedulog.runtimes.strided import look
+from schedulog.facts.used_variables import is_symbolic, used_variables
+from schedulog.runtimes.strided import look, numbers
 from schedulog.scheduler.kernels import Schedule
 
 
 def variable_values(schedule: Schedule, given: Mapping[str, int]) -> dict[str, int]:
     """The value of every variable by name: the one given, else the one the graph binds it to.
 
-    Raises DeviceError: SL511 a name the schedule does not have or a value outside the variable's bounds, SL512 values
-    for which a view would leave its memory, as an input may be no larger than the values the graph was made with need.
+    Raises DeviceError: SL511 a name the schedule does not have, or a value that is no integer within the variable's bounds;
+    SL512 values with which a size is below 0 or a view shows what is not there, as where an input is no larger than the
+    values the graph was made with need.
     """
-    values = {**schedule.variables, **given}
-    known = {v.name: v for kernel in schedule.kernels for v in kernel.variables}
+    values = dict(schedule.variables)
     for name, value in given.items():
-        if name not in schedule.variables:
+        if name not in values:
             raise DeviceError("SL511", f"there is no variable {name}", where=schedule.graph.name,
                               help="variables: " + (", ".join(schedule.variables) or "none"))  # fmt: skip
-        if name in known:
-            _check_bounds(known[name], value)
-    if values != dict(schedule.variables):
-        _check_views(schedule, values)
+        values[name] = _integer(name, value)
+    if values:
+        _check(schedule, values)
     return values
 
 
-def _check_bounds(variable: Variable, value: int) -> None:
-    if not variable.min <= value <= variable.max:
+def _integer(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise DeviceError("SL511", f"variable {name} = {value} is no integer") from None
+
+
+def _check(schedule: Schedule, values: Mapping[str, int]) -> None:
+    graph = schedule.graph
+    alike: set[object] = set()
+    for n in filter(is_symbolic, graph.nodes):
+        for variable in used_variables(n):
+            _check_bounds(variable, values)
+        kind = (
+            n.shape,
+            n.arg if n.op in (Op.VIEW, Op.ASSIGN) else None,
+            _pieces(n),
+            *(s.shape for s in n.src[:1]),
+        )
+        if kind in alike:
+            continue
+        alike.add(kind)
+        wrong = next(_faults(n, values), None)
+        if wrong is not None:
+            text = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise DeviceError("SL512", f"with {text} {graph.describe(graph.position[n])} {wrong}",
+                              reason="the graph was made for other values of the variables",
+                              help="make the graph again with these values")  # fmt: skip
+
+
+def _check_bounds(variable: Variable, values: Mapping[str, int]) -> None:
+    value = values.get(variable.name, variable.value)
+    if value is not None and not variable.min <= value <= variable.max:
         raise DeviceError("SL511", f"variable {variable.name} = {value} is out of bounds",
                           reason=f"{variable.name} lies between {variable.min} and {variable.max}")  # fmt: skip
 
 
-def _check_views(schedule: Schedule, values: Mapping[str, int]) -> None:
-    for kernel in schedule.kernels:
-        looks = [(kernel.buffers[0], kernel.stores, kernel.output.dtype.itemsize)]
-        looks += [
-            (kernel.buffers[load.argument], load.view, load.node.dtype.itemsize) for load in kernel.loads
-        ]
-        for buffer, view, width in looks:
-            _check_view(kernel.name, buffer, view, width, values)
+def _faults(n: Node, values: Mapping[str, int]) -> Iterator[str]:
+    """What a node cannot mean with these values."""
+    if min(numbers(n.shape, values), default=0) < 0:
+        yield f"has the shape {list(numbers(n.shape, values))}"
+    if n.op not in (Op.VIEW, Op.ASSIGN) or n.arg is None:
+        return
+    source = n.src[0]
+    count = math.prod(numbers(source.shape, values)) * _pieces(n)
+    for view in n.arg.views:
+        seen = look(view, values)
+        for (begin, end), size in zip(seen.mask or (), seen.shape, strict=False):
+            if not 0 <= begin <= end <= size:
+                yield f"would show [{begin}, {end}) of an axis of size {size}"
+        first, last = seen.touched() or (0, -1)
+        if not (first >= 0 and last < count):
+            yield f"would show elements {first} to {last} of {count}"
+        count = math.prod(seen.shape)
 
 
-def _check_view(kernel: str, buffer: Buffer, view: ViewStack, width: int, values: Mapping[str, int]) -> None:
-    inner = look(view.views[0], values)
-    if not inner.within(buffer.nbytes // width):
-        text = ", ".join(f"{name} = {value}" for name, value in values.items())
-        raise DeviceError("SL512", f"with {text} kernel {kernel} would leave {buffer!r}",
-                          reason="the memory was made for other values of the variables",
-                          help="make the graph again with these values")  # fmt: skip
+def _pieces(n: Node) -> int:
+    """As how many elements a view counts one of the node's operand."""
+    return n.src[0].dtype.itemsize // n.dtype.itemsize if n.op in (Op.VIEW, Op.ASSIGN) else 1

@@ -11,6 +11,7 @@ from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Variable, bound_value
+from schedulog.facts.used_variables import used_variables
 from schedulog.facts.view import ViewStack
 from schedulog.scheduler.derived import Derived
 from schedulog.scheduler.kernels import Kernel, KernelKind, OrderEdge, Read, Result, Schedule
@@ -104,7 +105,7 @@ def _variables(graph: Graph) -> dict[str, Variable]:
     """Every bound variable by name. One variable with two values in one call has no meaning."""
     found: dict[str, Variable] = {}
     for at, n in enumerate(graph.nodes):
-        for variable in _used(n):
+        for variable in used_variables(n):
             if variable.value is None:
                 continue
             other = found.setdefault(variable.name, variable)
@@ -116,12 +117,6 @@ def _variables(graph: Graph) -> dict[str, Variable]:
                     help="use two variables, or schedule the two values apart",
                 )
     return found
-
-
-def _used(n: Node) -> Sequence[Variable]:
-    if n.op is Op.BIND:
-        return (n.arg,)
-    return tuple(n.arg.variables()) if n.op is Op.VIEW else ()
 
 
 def _first_visits(kernel: int, graph: Graph, derived: Derived) -> list[int]:
@@ -232,7 +227,9 @@ def _kernel(index: int, k: int, plan: _Plan) -> Kernel:
     kind = _KINDS.get(output.op, "store")
     members = tuple(graph.nodes[m] for m in sorted(derived.members[k]))
     names = (
-        sorted({v.name for m in members for v in _used(m)} & plan.variables.keys()) if plan.variables else []
+        sorted({v.name for m in members for v in used_variables(m)} & plan.variables.keys())
+        if plan.variables
+        else []
     )
     buffers, reads = _arguments(k, plan)
     return Kernel(

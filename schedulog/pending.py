@@ -17,6 +17,7 @@ from schedulog.facts.ops import Op
 from schedulog.facts.place import overwritten
 from schedulog.runtimes.evaluate import evaluate
 from schedulog.runtimes.memory import allocate, room_for
+from schedulog.runtimes.variables import variable_values
 
 Array = NDArray[Any]
 
@@ -99,7 +100,7 @@ def perform(n: Node) -> None:
     from schedulog.run import schedule
 
     made = schedule(graph_of([n]))
-    made.load().run(allocate(made.schedule, {}), made.schedule.variables)
+    made.load().run(allocate(made.schedule, {}), variable_values(made.schedule, {}))
 
 
 def _is_plain(n: Node) -> bool:

@@ -20,6 +20,7 @@ from schedulog.runtimes import computes, devices
 from schedulog.runtimes.evaluate import reference, reference_memory
 from schedulog.runtimes.memory import allocate, fetch
 from schedulog.runtimes.mixed import load_schedule
+from schedulog.runtimes.variables import variable_values
 from schedulog.scheduler.kernels import Schedule
 
 Array = NDArray[Any]
@@ -93,7 +94,7 @@ def executed(schedule: Schedule, device: str, inputs: Mapping[str, Array]) -> Va
     kept = {memory: memory.array.copy() for memory in graph.buffers if memory.array is not None}
     try:
         arrays = allocate(schedule, inputs, device)
-        program.run(arrays, schedule.variables)
+        program.run(arrays, variable_values(schedule, {}))
         held = dict(zip(schedule.buffers, arrays, strict=True))
         memory = {b: held[b].copy() for b in graph.buffers if not is_file(b.device)}
         return Values(fetch(schedule, arrays), memory)

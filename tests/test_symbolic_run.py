@@ -17,8 +17,9 @@ from schedulog.combine import concatenate
 from schedulog.errors import DeviceError, GraphError, ScheduleError, SchedulogError
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.dtype import float32
+from schedulog.facts.dtype import float32, int32
 from schedulog.facts.graph import Graph, graph_of
+from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.facts.size_value import size_value
 from schedulog.facts.symbolic import Size, evaluate, less, substitute
@@ -191,9 +192,60 @@ def test_memory_made_for_one_value_is_not_left(device: str) -> None:
     small = build.reshape(build.array(np.ones(6, np.float32)), (size, 2))
     run = schedule([build.reduce("ADD", small, (0, 1))])
     assert run.execute(device=device, variables={"n": 2})["out0"].item() == 4
-    with pytest.raises(DeviceError, match="with n = 4 kernel k0_reduce_axis would leave") as caught:
+    with pytest.raises(
+        DeviceError, match=r"with n = 4 n1 view float32\[n,2\] would show elements 0 to 7 of 6"
+    ) as caught:
         run.execute(device=device, variables={"n": 4})
     assert caught.value.code == "SL512"
+
+
+@pytest.mark.parametrize("device", RUNNING)
+def test_a_variable_that_only_a_constant_or_the_place_of_an_assign_has(device: str) -> None:
+    n, memory = N.bind(1), Buffer(8, float32, "", "x")
+    filled = build.const(2.0, float32, (n + 1, 2))
+    bits = build.bitcast(build.buffer(memory), int32)
+    write = build.assign(build.shrink(bits, [(n, n + 2)]), build.const(7, int32, (2,)))
+    run = schedule(graph_of([filled, write], inputs={"x": memory}))
+    for value in (1, 0, 5):
+        found = run.execute({"x": np.zeros(8, np.float32)}, device, variables={"n": value})
+        assert (found["out0"].shape, found["out1"].tolist()) == ((value + 1, 2), [7, 7])
+    assert code_of(lambda: run.execute({"x": np.zeros(8, np.float32)}, device, variables={"n": 6})) == "SL511"
+
+
+SHORT = Buffer(8, float32, "", "x")
+FLAT = build.buffer(SHORT)
+BEYOND: Mapping[str, Callable[[Size], Node]] = {
+    "more than there is": lambda n: build.shrink(FLAT, [(0, n)]),
+    "more than was computed": lambda n: build.shrink(build.contiguous(build.alu(Op.NEG, FLAT)), [(0, n)]),
+    "more than another view shows": lambda n: build.shrink(
+        build.reshape(build.permute(build.reshape(FLAT, (2, 4)), (1, 0)), (8,)), [(0, n)]
+    ),
+    "padding below 0": lambda n: build.pad(FLAT, [(9 - n, 0)]),
+    "a size below 0": lambda n: build.const(1.0, float32, (8 - n,)),
+    "no longer repeated": lambda n: build.shrink(
+        build.expand(build.reshape(FLAT, (8, 1)), (8, n)), [(0, 8), (2, 3)]
+    ),
+}
+
+
+@pytest.mark.parametrize("device", RUNNING)
+@pytest.mark.parametrize("name", BEYOND)
+def test_values_for_which_a_graph_has_no_meaning_are_refused(name: str, device: str) -> None:
+    n = schedulog.Variable("n", 0, 20)
+    value = build.alu(Op.ADD, *[BEYOND[name](n.bind(5))] * 2)
+    run = schedule(graph_of([value], inputs={"x": SHORT} if value.base.op is not Op.CONST else {}))
+    inputs = {"x": np.zeros(8, np.float32)} if run.graph.inputs else {}
+    run.execute(inputs, device)
+    wrong = 1 if name == "no longer repeated" else 15
+    assert code_of(lambda: run.execute(inputs, device, variables={"n": wrong})) == "SL512"
+    # Made for that value it is refused too: at once, or before it runs.
+    assert code_of(lambda: schedule([BEYOND[name](n.bind(wrong))]).execute({}, device)) in ("SL221", "SL512")
+
+
+def test_a_value_that_is_no_integer() -> None:
+    run, inputs = schedule(windowed(2)), {"x": np.zeros(40, np.float32)}
+    assert code_of(lambda: run.execute(inputs, variables={"n": 2.5})) == "SL511"  # type: ignore[dict-item]
+    assert run.execute(inputs, variables={"n": np.int64(3)})["out1"].shape == (3,)
 
 
 def test_two_values_of_one_variable_in_one_call() -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schedulog.errors import GraphError
-from schedulog.facts.symbolic import Size, equal, less, maximum, minimum, render, surely_equal
+from schedulog.facts.symbolic import (
+    Size,
+    bound_value,
+    equal,
+    less,
+    maximum,
+    minimum,
+    render,
+    surely_equal,
+    variables,
+)
 from schedulog.facts.views.single import Mask, Shape, View
 
 Ranges = Sequence[tuple[Size, Size]]
@@ -25,11 +35,19 @@ def _ranges_text(ranges: Ranges) -> str:
     return "(" + ", ".join(f"({render(b)}, {render(e)})" for b, e in ranges) + ")"
 
 
+def _less(a: Size, b: Size) -> bool:
+    """Whether a < b, whatever the variables are, or for the values that all of them are bound to."""
+    comparison = less(a, b)
+    if isinstance(comparison, int):
+        return comparison == 1
+    return all(v.value is not None for v in variables(comparison)) and bound_value(comparison) == 1
+
+
 def pad(view: View, widths: Ranges) -> View:
-    """`begin` zeros before and `end` zeros after each axis. Raises GraphError SL221 if one is negative."""
+    """`begin` zeros before and `end` zeros after each axis. Raises GraphError SL221 if one is negative, for bound values."""
     if len(widths) != len(view.shape):
         raise refused("pad", view.shape, _ranges_text(widths), "one (begin, end) for each axis is needed")
-    if any(less(b, 0) == 1 or less(e, 0) == 1 for b, e in widths):
+    if any(_less(b, 0) or _less(e, 0) for b, e in widths):
         raise refused("pad", view.shape, _ranges_text(widths), "padding cannot be negative")
     if all(surely_equal(b, 0) and surely_equal(e, 0) for b, e in widths):
         return view
@@ -38,11 +56,11 @@ def pad(view: View, widths: Ranges) -> View:
 
 
 def shrink(view: View, ranges: Ranges) -> View:
-    """The part from `begin` up to, not including, `end` of each axis. Raises GraphError SL221 outside the shape."""
+    """The part from `begin` up to, not including, `end` of each axis. Raises GraphError SL221 outside the shape, for bound values."""
     if len(ranges) != len(view.shape):
         raise refused("shrink", view.shape, _ranges_text(ranges), "one (begin, end) for each axis is needed")
     for s, (b, e) in zip(view.shape, ranges, strict=True):
-        if less(b, 0) == 1 or less(e, b) == 1 or less(s, e) == 1:
+        if _less(b, 0) or _less(e, b) or _less(s, e):
             raise refused("shrink", view.shape, _ranges_text(ranges), "needs 0 <= begin <= end <= size")
     return _resized(view, ranges, None)
 
@@ -80,7 +98,7 @@ def expand(view: View, shape: Shape) -> View:
             raise refused(
                 "expand", view.shape, shape_text(shape), f"only axes of 1 grow, not one of {render(old)}"
             )
-        if less(new, 0) == 1:
+        if _less(new, 0):
             raise refused("expand", view.shape, shape_text(shape), "a size cannot be negative")
     if 0 in view.shape:
         return View.create(shape)
