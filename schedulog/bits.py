@@ -5,7 +5,7 @@ from __future__ import annotations
 from schedulog.errors import GraphError
 from schedulog.facts import build
 from schedulog.facts.dtype import DType
-from schedulog.facts.node import Node, node, under_assigns
+from schedulog.facts.node import Node, node
 from schedulog.facts.ops import Op
 from schedulog.facts.place import target_of
 from schedulog.origin import caller
@@ -48,9 +48,7 @@ def settle_over(n: Node) -> None:
 
     What was read of it before them, perhaps the node's own tensor, is then a value of its own.
     """
-    found = target_of(n)
-    assert found is not None
-    compute(PENDING.overwriting(under_assigns(found.memory).arg))
+    compute(PENDING.overwriting(_memory(n).arg))
 
 
 def overwrite(tensor: Waiting, write: Node) -> None:
@@ -75,9 +73,16 @@ def written_bits(n: Node) -> Node:
     while n is not found.memory:
         chain.append(n)
         n = n.src[0]
-    n = build.buffer(under_assigns(n).arg, n.shape)
+    n = build.buffer(_memory(n).arg, n.shape)
     for step in reversed(chain):
         n = build.view(n, step.arg, step.label) if step.op is Op.VIEW else bits_of(n, step.dtype, step.label)
+    return n
+
+
+def _memory(n: Node) -> Node:
+    """The BUFFER under looks, and under what assigns wrote to it."""
+    while n.op is not Op.BUFFER:
+        n = n.src[0]
     return n
 
 
@@ -89,13 +94,15 @@ def refuse_detached(detached: bool) -> None:
                          help="take the bitcast again: t.bitcast(dtype)[2:4] = value; or clone() it to write to a copy")  # fmt: skip
 
 
-def refuse_part(n: Node) -> None:
+def refuse_part(n: Node, part: bool) -> None:
     """Slices and movements of memory are values of their own; memory is written through the tensor that holds it.
 
-    Raises GraphError SL228.
+    Raises GraphError SL228 for a `part`, which indexing has taken out of a tensor, and for other looks at memory.
     """
     memory = n.base
-    if shows_bits(n):
+    if part:
+        whole = False
+    elif shows_bits(n):
         whole = is_bits(n)
     elif n is memory or memory.op not in (Op.BUFFER, Op.ASSIGN):
         return
@@ -104,7 +111,8 @@ def refuse_part(n: Node) -> None:
     if not whole:
         raise GraphError(
             "SL228",
-            f"assign to a part or another look of a tensor ({n.label or 'a view'})",
+            f"a write to a part or another look of a tensor ({n.label or 'a view'})",
+            where=caller(),
             reason="what was sliced or moved is a value of its own, so the tensor would not see what is written",
-            help="write through the tensor: t[2:4] = value",
+            help="write through the tensor: t[1, 2:4] = value; or clone() the part to write to a copy",
         )

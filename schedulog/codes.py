@@ -84,7 +84,7 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "SL225": "a view that shows what is not there",
         "SL226": "a value larger than any machine can count",
         "SL227": "a shape of more axes than an array can have",
-        "SL228": "an assign to a part of a tensor",
+        "SL228": "a write to a part of a tensor",
         "SL229": "a write through a bitcast of memory that was overwritten since",
         "SL230": "a graph file that is not JSON or not a graph",
         "SL231": "a node whose source is not defined before it",

@@ -54,16 +54,16 @@ class Tensor(Operators):
     """An array whose value is computed when it is asked for. Operations, broadcasting and dtypes are numpy's.
 
     Made from an array, a list or a number. Unlike a numpy view, a slice is a value of its own: writing to one tensor
-    never changes another, and `x += 1` makes a new value. (Only a `bitcast` of a tensor in memory stands for that memory
-    when it is written to.) An expression means what its operands were when it was written down. Threads may share
-    tensors: one operation at a time is done.
+    never changes another, `t[1][2] = x` is refused (write `t[1, 2] = x`), and `x += 1` makes a new value. (Only a `bitcast`
+    of a tensor in memory stands for that memory when it is written to.) An expression means what its operands were when
+    it was written down. Threads may share tensors: one operation at a time is done.
 
     Sizes may be symbolic: bounds of slices and shrinks, and shapes, take a `Variable` with a value, and expressions of
     such. What is computed is the value for that value of the variable; the kernels serve every one.
     Operations raise GraphError with the file and line of the call.
     """
 
-    __slots__ = ("__weakref__", "bits", "detached", "node", "owner")
+    __slots__ = ("__weakref__", "bits", "detached", "node", "owner", "part")
     __array_ufunc__ = None
 
     node: Node
@@ -72,19 +72,22 @@ class Tensor(Operators):
     """Whether this is a bitcast of memory that another tensor has, and stands for it when it is written to."""
     detached: bool
     """Whether this was a bitcast of memory that has been overwritten since."""
+    part: bool
+    """Whether this was taken out of another tensor by indexing, be it all of it: who writes to it may mean the other."""
 
     def __init__(
         self, data: ArrayLike, dtype: DTypeLike | DType | None = None, device: str = "default"
     ) -> None:
         place = memory_device(device)
-        self.owner, self.bits, self.detached = True, False, False
+        self.owner, self.bits, self.detached, self.part = True, False, False, False
         self.node = placed("array", lambda label: stored(data, dtype, label, place))
 
     @classmethod
     def of(cls, node: Node) -> Tensor:
         """The tensor whose value is that of a graph node."""
         tensor = cls.__new__(cls)
-        tensor.node, tensor.owner, tensor.bits, tensor.detached = node, False, False, False
+        tensor.node = node
+        tensor.owner = tensor.bits = tensor.detached = tensor.part = False
         PENDING.add(tensor)
         return tensor
 
@@ -219,6 +222,11 @@ class Tensor(Operators):
     def __float__(self) -> float:
         return float(self.item())
 
+    def _moved(self, name: str, make: Callable[[Node, str], Node]) -> Tensor:
+        moved = self._unary(name, make)
+        moved.part = self.part
+        return moved
+
     def _reduced(self, name: str, reduction: Reduction, axis: Axes, keepdims: bool) -> Tensor:
         return self._unary(name, lambda n, label: reduction(n, axes_of(axis, n), keepdims, label))
 
@@ -256,7 +264,7 @@ class Tensor(Operators):
 
     def reshape(self, *shape: Size | Sequence[Size]) -> Tensor:
         """The same elements in another shape; one size may be -1."""
-        return self._unary("reshape", lambda n, label: build.reshape(n, whole_shape(flat(shape), n), label))
+        return self._moved("reshape", lambda n, label: build.reshape(n, whole_shape(flat(shape), n), label))
 
     def transpose(self, *order: int | Sequence[int]) -> Tensor:
         """Axis i of the result is axis `order[i]`; all reversed if none are given."""
@@ -266,11 +274,11 @@ class Tensor(Operators):
 
     def permute(self, *order: int | Sequence[int]) -> Tensor:
         """Axis i of the result is axis `order[i]`."""
-        return self._unary("permute", lambda n, label: build.permute(n, axes_of(flat(order), n), label))
+        return self._moved("permute", lambda n, label: build.permute(n, axes_of(flat(order), n), label))
 
     def broadcast_to(self, *shape: Size | Sequence[Size]) -> Tensor:
         """Repeated to `shape` along axes of size 1 and new axes at the left."""
-        return self._unary("broadcast_to", lambda n, label: compose.broadcast_to(n, flat(shape), label))
+        return self._moved("broadcast_to", lambda n, label: compose.broadcast_to(n, flat(shape), label))
 
     expand = broadcast_to
 
@@ -280,7 +288,7 @@ class Tensor(Operators):
 
     def shrink(self, bounds: Sequence[tuple[Size, Size]]) -> Tensor:
         """The window [begin, end) of each axis."""
-        return self._unary("shrink", lambda n, label: build.shrink(n, list(bounds), label))
+        return self._moved("shrink", lambda n, label: build.shrink(n, list(bounds), label))
 
     def flip(self, axis: Axes = None) -> Tensor:
         """Reversed along `axis` (all axes if None)."""
@@ -289,7 +297,7 @@ class Tensor(Operators):
             chosen = axes_of(axis, n)
             return build.flip(n, [i in chosen for i in range(len(n.shape))], label)
 
-        return self._unary("flip", make)
+        return self._moved("flip", make)
 
     def squeeze(self, axis: Axes = None) -> Tensor:
         """Without the given axes, which must have size 1 (all such axes if None)."""
@@ -298,17 +306,19 @@ class Tensor(Operators):
             ones = [i for i, s in enumerate(n.shape) if s == 1]
             return compose.drop_axes(n, ones if axis is None else axes_of(axis, n), label)
 
-        return self._unary("squeeze", make)
+        return self._moved("squeeze", make)
 
     def unsqueeze(self, axis: int) -> Tensor:
         """With an axis of size 1 that becomes axis `axis` of the result."""
-        return self._unary(
+        return self._moved(
             "unsqueeze",
             lambda n, label: compose.insert_axis(n, compose.axis_index(axis, len(n.shape) + 1), label),
         )
 
     def __getitem__(self, key: Any) -> Tensor:
-        return self._unary("getitem", lambda n, label: selection(key, self.shape).of(n, label))
+        taken = self._unary("getitem", lambda n, label: selection(key, self.shape).of(n, label))
+        taken.part = True
+        return taken
 
     def astype(self, dtype: DTypeLike | DType) -> Tensor:
         """Converted to another dtype, as numpy's astype."""
@@ -328,7 +338,7 @@ class Tensor(Operators):
             if self.owner and self.node.op is Op.CONST:
                 # A single number is kept without memory until something may write to its bits.
                 self.realize()
-            found = self._unary("bitcast", lambda n, label: bits_of(n, kind_of(dtype), label))
+            found = self._moved("bitcast", lambda n, label: bits_of(n, kind_of(dtype), label))
             found.bits = (self.owner or self.bits) and is_bits(found.node)
             return found
 
@@ -337,9 +347,13 @@ class Tensor(Operators):
         return self._unary("contiguous", build.contiguous)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Write into a part of the tensor's memory, now. Lazy tensors that read it are computed before."""
+        """Write into a part of the tensor's memory, now. Lazy tensors that read it are computed before.
+
+        Raises GraphError SL228 for a part or another look of a tensor, as in `t[1][2] = x`: it would be lost on that tensor.
+        """
         with PENDING.turn:
             refuse_file(self.node)
+            refuse_part(self.node, self.part)
             memory = self._place()
             write = placed("setitem", lambda label: self._written(memory, key, value, label))
             if write.size:
@@ -366,11 +380,11 @@ class Tensor(Operators):
 
         A tensor that is not computed yet gets memory of its own. An earlier assign to it that still waits is done first,
         so that no schedule holds two contents of one memory; one to a bitcast of a tensor in memory is done at once.
-        Raises GraphError SL228 for a part or another look of a tensor in memory: writing to it would be lost on that tensor.
+        Raises GraphError SL228 for a part or another look of a tensor: writing to it would be lost on that tensor.
         """
         with PENDING.turn:
             refuse_file(self.node)
-            refuse_part(self.node)
+            refuse_part(self.node, self.part)
             place = self._place()
             write = placed(
                 "assign", lambda label: build.assign(place, fitted(value, self.shape, place), label)

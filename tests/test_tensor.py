@@ -458,7 +458,12 @@ def run_line(line: Step, xs: list[Tensor], arrays: list[Array]) -> None:
             alias = [i for i in range(3) if xs[i] is xs[a]]
             assert all(arrays[i] is arrays[a] for i in alias)
         case ("write", int(a), int(b), index, int(n)):
-            xs[a][index] = xs[b][index] + n
+            try:
+                xs[a][index] = xs[b][index] + n
+            except GraphError as refused:
+                assert refused.code == "SL228"
+                xs[a], arrays[a] = xs[a].clone(), arrays[a].copy()
+                xs[a][index] = xs[b][index] + n
             arrays[a][index] = (arrays[b][index] + n).copy()
         case ("read", int(a)):
             assert xs[a].tolist() == arrays[a].tolist()
@@ -504,3 +509,26 @@ def test_assigning_to_a_part_of_a_tensor_is_refused() -> None:
     whole[2:4] = 9
     assert whole.numpy().tolist() == [0, 1, 9, 9, 4, 5, 6, 7]
     assert whole.reshape(2, 4).assign(1).numpy().tolist() == [[1] * 4] * 2
+
+
+@pytest.mark.parametrize(
+    "part",
+    [lambda t: t[1], lambda t: t[-1:], lambda t: t[:, 0], lambda t: t[::-1], lambda t: t[1].reshape(3, 1), lambda t: next(iter(t))],
+    ids=["row", "slice", "column", "backwards", "reshaped row", "row of a loop"],
+)  # fmt: skip
+@pytest.mark.parametrize("lazy", [False, True], ids=["in memory", "lazy"])
+def test_a_write_to_a_part_that_would_be_lost_is_refused(
+    part: Callable[[Tensor], Tensor], lazy: bool
+) -> None:
+    """t[1][2] += 1 does nothing to t, which numpy's views would change (tinygrad issue 6352)."""
+    t = zeros((2, 3)) if lazy else Tensor(np.zeros((2, 3)))
+    taken = part(t)
+    for _ in range(2):
+        with pytest.raises(GraphError, match=r"SL228.*a write to a part or another look of a tensor"):
+            taken[0] = 1
+        taken.realize()  # whether it is computed makes no difference
+    copy = taken.clone()
+    copy[0] = 1
+    assert copy.numpy().any() and not t.numpy().any()
+    with pytest.raises(GraphError, match="SL228"):
+        Tensor(np.zeros((2, 3))).T[0, 1] = 1
