@@ -183,6 +183,13 @@ def test_boxes_do_not_overlap_and_users_stand_below(
         assert found.centers[n] - width / 2 >= -1e-6 and found.centers[n] + width / 2 <= found.width + 1e-6
 
 
+def test_what_hangs_together_with_nothing_stands_in_the_order_of_kernels() -> None:
+    """Not in that of a set of names, which is another one in every process."""
+    text = "; ".join(f"x{i}=load f32[8]; e{i}=exp x{i}" for i in range(9))
+    shown = drawn(f"{text}; out {', '.join(f'e{i}' for i in range(9))}", "kernels")
+    assert page_data(shown)["boxes"] == [f"k{i}" for i in range(9)]
+
+
 def test_a_long_chain_needs_no_recursion() -> None:
     count = 30_000
     items = tuple(Item(f"n{i}", f"n{i}", "exp", "", "computed", "", ()) for i in range(count))

@@ -71,7 +71,8 @@ class SqlCompiler:
             for name, relation in sorted(program.relations.items())
         }
         self.snapshots = {
-            name: Table(f"n_{name}", self.tables[name].width, name in growing, False) for name in negated
+            name: Table(f"n_{name}", self.tables[name].width, name in growing, False)
+            for name in sorted(negated)
         }
         self.code = SqlCode(
             self.tables,

@@ -43,6 +43,6 @@ def left_out(program: Program, only: Sequence[str]) -> tuple[str, ...]:
     packs = {info.pack for info in program.infos.values()}
     for name in only:
         if name not in program.infos and name not in packs:
-            help = nearest(name, [*program.infos, *packs]) or f"packs: {', '.join(sorted(packs))}"
+            help = nearest(name, [*program.infos, *sorted(packs)]) or f"packs: {', '.join(sorted(packs))}"
             raise UsageError("SL724", f"no pack and no rule is called `{name}`", where="--only", help=help)
     return ablatable(program, only)

@@ -172,9 +172,8 @@ def _insides(picture: Picture) -> dict[str, Placed | None]:
 
 def _homes(picture: Picture) -> dict[str, str]:
     """The box that each item and group stands in."""
-    groups = {group.id for group in picture.groups}
-    home = {name: name for name in groups}
-    return home | {item.id: item.group if item.group in groups else item.id for item in picture.items}
+    groups = {group.id: group.id for group in picture.groups}
+    return groups | {item.id: item.group if item.group in groups else item.id for item in picture.items}
 
 
 def _boxes(picture: Picture) -> list[str]:
