@@ -18,6 +18,7 @@ from schedulog.facts.simplify import simplify
 from schedulog.run import schedule
 from schedulog.runtimes import devices
 from schedulog.runtimes.evaluate import reference
+from schedulog.scheduler.verify.simplified import check_simplified
 
 FULL = image("float", (2, 3, 4))
 HALF = image("half", (2, 3, 4))
@@ -81,6 +82,15 @@ def test_what_does_not_fit_the_image_is_plain() -> None:
     assert simplified(build.contiguous(build.cast(x, image("float", (2, 2, 4))))).dtype == float32
     odd = build.array(np.zeros((4, 6), np.float32))
     assert simplified(build.contiguous(build.cast(odd, FULL))).dtype == float32
+
+
+@pytest.mark.parametrize(("base", "element"), [("float", np.float32), ("half", np.float16)])
+def test_what_does_not_fit_the_image_it_is_requested_as_is_plain_elements(base: Any, element: Any) -> None:
+    graph = graph_of([build.contiguous(build.cast(build.array(VALUES), image(base, (2, 2, 4))))])
+    plain = simplify(graph)
+    check_simplified(graph, plain)
+    found = schedule(plain.graph).execute(device="numpy")["out0"]
+    np.testing.assert_array_equal(found, VALUES.astype(element))
 
 
 def test_an_image_operation_mixes_with_its_elements() -> None:

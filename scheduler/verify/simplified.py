@@ -33,7 +33,7 @@ def _outputs(before: Graph, after: Graph) -> Iterator[Violation]:
 
 def _element(n: Node) -> str:
     """An image is as good as what it holds."""
-    return n.dtype.name if n.dtype.image is None else "float32"
+    return n.dtype.to_numpy().name
 
 
 def _left(graph: Graph) -> Iterator[Violation]:
