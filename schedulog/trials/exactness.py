@@ -49,13 +49,10 @@ def values_of(recipe: Recipe) -> list[Value] | None:
 
 
 def crosses_devices(recipe: Recipe) -> bool:
-    """Whether an operation has operands of several devices; constants are on every one.
-
-    A value that is computed of constants alone counts as on the default device, so graphs are left out that core allows.
-    """
-    names, constants = recipe.made.names, {step.name for step in recipe.steps if step.op == "const"}
+    """Whether an operation has operands of several devices; what is made of constants alone is on every one."""
+    names = recipe.made.names
     return any(
-        len({names[o].device for o in step.operands if o in names and o not in constants}) > 1
+        len({names[o].device for o in step.operands if o in names and names[o].placed}) > 1
         for step in recipe.steps
     )
 
