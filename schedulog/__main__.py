@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = signal.signal(signal.SIGINT, interrupt)
     given = list(sys.argv[1:] if arguments is None else arguments)
     _replace_closed()
+    if arguments is None:
+        _escape_unwritable()
     try:
         from schedulog.cli.app import app
 
@@ -53,6 +55,13 @@ def _replace_closed() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it stays open as long as the process)
+
+
+def _escape_unwritable() -> None:
+    """A character that an output cannot encode is written as its number."""
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict":
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _drop_unwritten() -> None:

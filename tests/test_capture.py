@@ -116,6 +116,14 @@ def test_a_call_is_captured_with_all_it_was_given_and_all_that_came_of_it(
     assert '"data"' not in call.graph
 
 
+def test_a_rule_file_whose_name_is_no_text_cannot_be_captured(tmp_path: Path) -> None:
+    rules = tmp_path / os.fsdecode(b"\xff.dl")
+    rules.touch()
+    with pytest.raises(DatabaseError) as caught:
+        captured(EXPANDED, tmp_path / "calls.db", rules=["classic", rules])
+    assert caught.value.code == "SL604" and "is no text" in caught.value.reason
+
+
 def test_a_refused_graph_is_captured_with_its_error(database: Path) -> None:
     with pytest.raises(ScheduleError) as refused:
         schedulog.schedule(read_notation(REFUSED), capture=database)

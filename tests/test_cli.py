@@ -623,3 +623,18 @@ def test_a_closed_output_is_one_that_nobody_wants(closed: str, graph: Path, tmp_
     command = f"{sys.executable} -m schedulog run {graph} --no-execute --save {saved} {closed}"
     child = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (child.returncode, child.stderr) == (0, "") and saved.read_bytes().startswith(b"SQLite format 3")
+
+
+def test_characters_that_an_output_cannot_encode_are_written_by_their_number(tmp_path: Path) -> None:
+    x = build.buffer(Buffer(4, float32, name="x"), (4,))
+    path = tmp_path / "g.json"
+    path.write_text(write_graph(graph_of([build.alu(Op.ADD, x, x)], name="\u2192 \xe9")), encoding="utf-8")
+    command = [sys.executable, "-m", "schedulog", "run", str(path), "--no-execute"]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+
+    def output(*options: str) -> str:
+        child = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, check=True)
+        return child.stdout.decode("latin-1")
+
+    assert output().startswith("\\u2192 \xe9: 3 nodes")
+    assert json.loads(output("--json"))["graph"]["name"] == "\u2192 \xe9"

@@ -305,7 +305,20 @@ def test_without_links_a_new_file_is_made_in_its_place(
     assert os.listdir(tmp_path) == ["run.db"]
 
 
-def test_a_missing_folder_is_told_before_the_work(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(SchedulogError) as caught:
-        run.save(tmp_path / "none" / "run.db")
-    assert caught.value.code == "SL604"
+@pytest.mark.parametrize(
+    ("place", "reason"), [("none/run.db", "No such file or directory"), ("file/run.db", "Not a directory")]
+)
+def test_a_missing_folder_is_told_before_the_work(place: str, reason: str, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for tell in run.save, check_destination:
+        with pytest.raises(SchedulogError) as caught:
+            tell(tmp_path / place)
+        assert (caught.value.code, caught.value.reason) == ("SL604", reason)
+
+
+def test_a_name_that_is_no_text_is_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with pytest.raises(DatabaseError) as caught:
+        run.save(path, label=os.fsdecode(b"\xff"))
+    assert (caught.value.code, caught.value.reason) == ("SL604", "a name in it is no text: '\\udcff'")
+    assert os.listdir(tmp_path) == []

@@ -29,6 +29,7 @@ from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.language.rule_file import RuleFile
 from schedulog.scheduler.record.outcome import read_outcome, write_outcome
 from schedulog.scheduler.record.program_text import write_program
+from schedulog.scheduler.record.run_file import no_text
 
 VERSION: Final = 1
 """The version of the tables."""
@@ -101,11 +102,14 @@ def add_capture(capture: Capture, path: str | os.PathLike[str]) -> None:
 
     Raises DatabaseError: SL602 a file of something else, SL603 a later version, SL604 it cannot be written.
     """
-    target, texts, row = Path(path), *_rows(capture)
+    target = Path(path)
     try:
+        texts, row = _rows(capture)
         with closing(sqlite3.connect(target, timeout=PATIENCE, isolation_level=None)) as connection:
             if not _holds(connection, row["key"]):
                 _add(connection, target, texts, row)
+    except UnicodeEncodeError as error:
+        raise no_text(target, error) from error
     except sqlite3.Error as error:
         damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
         if damaged:

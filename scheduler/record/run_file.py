@@ -8,6 +8,7 @@ changing would leave that process's journal beside a file it does not belong to:
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import time
@@ -56,6 +57,8 @@ def check_destination(path: str | os.PathLike[str], *, append: bool = False) -> 
         if target.exists():
             with _opened(target) as connection:
                 _is_of_runs(connection, target, append=append)
+        else:
+            _check_folder(target)
 
 
 @contextmanager
@@ -65,6 +68,15 @@ def _told(target: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         raise _error(target, error) from error
+    except UnicodeEncodeError as error:
+        raise no_text(target, error) from error
+
+
+def no_text(target: Path, error: UnicodeEncodeError) -> DatabaseError:
+    """The error for a label or the name of a file that is made of bytes which are no UTF-8: databases hold text."""
+    return DatabaseError("SL604", f"cannot write {target}", where=str(target),
+                         reason=f"a name in it is no text: {error.object[:80]!a}",
+                         help="nothing was changed; rename the file, or give another label")  # fmt: skip
 
 
 def _error(target: Path, error: sqlite3.Error | OSError) -> DatabaseError:
@@ -93,6 +105,16 @@ def _check_kind(target: Path) -> None:
     """A folder or a device is no place for a database."""
     if target.exists() and not target.is_file():
         raise _not_ours(target, "it is no plain file")
+
+
+def _check_folder(target: Path) -> None:
+    """Raises the OSError that making a file there would raise."""
+    folder = target.parent
+    if not folder.is_dir():
+        missing = errno.ENOTDIR if folder.exists() else errno.ENOENT
+        raise OSError(missing, os.strerror(missing))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def _not_ours(target: Path, reason: str) -> DatabaseError:

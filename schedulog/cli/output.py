@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import typer
 
@@ -21,7 +21,11 @@ _JOINED: Final = "\0"
 
 def print_json(value: Any) -> None:
     """One JSON value on standard output; floats that JSON does not know become texts ("nan", "inf")."""
-    typer.echo(json.dumps(_plain(value), ensure_ascii=False, indent=2))
+    typer.echo(json.dumps(_plain(value), ensure_ascii=not _is_utf8(sys.stdout), indent=2))
+
+
+def _is_utf8(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _plain(value: Any) -> Any:
