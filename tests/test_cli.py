@@ -633,7 +633,9 @@ def test_characters_that_an_output_cannot_encode_are_written_by_their_number(tmp
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
 
     def output(*options: str) -> str:
-        child = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, check=True)
+        child = subprocess.run(
+            [*command, *options], cwd=ROOT, env=environment, capture_output=True, check=True
+        )
         return child.stdout.decode("latin-1")
 
     assert output().startswith("\\u2192 \xe9: 3 nodes")
