@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from itertools import chain
@@ -15,7 +16,9 @@ from schedulog.facts import build, compose
 from schedulog.facts.dtype import DType, float64, from_numpy, named
 from schedulog.facts.node import Node, Shape
 from schedulog.facts.symbolic import Expr, Size, equal, lower_bound, prod
-from schedulog.numeric import Operand, converted
+from schedulog.numeric import Operand, converted, fits
+
+Axes = int | Sequence[int] | None
 
 
 def operand(x: Any) -> Operand:
@@ -60,14 +63,20 @@ def axes_of(axis: int | Sequence[Size] | None, n: Node) -> tuple[int, ...]:
     rank = len(n.shape)
     if axis is None:
         return tuple(range(rank))
-    if isinstance(axis, Sequence) and any(isinstance(a, Expr) for a in axis):
-        raise GraphError("SL215", f"axes {list(axis)}", reason="which axes are meant cannot be symbolic")
-    chosen = tuple(
-        compose.axis_index(operator.index(a), rank) for a in np.atleast_1d(np.asarray(axis, np.int64))
-    )
+    given = axis if isinstance(axis, Sequence) else np.atleast_1d(np.asarray(axis))
+    chosen = tuple(compose.axis_index(_whole(a), rank) for a in given)
     if len(set(chosen)) < len(chosen):
         raise GraphError("SL215", f"one axis twice in {axis}")
     return chosen
+
+
+def _whole(axis: Any) -> int:
+    """The number of an axis. Raises GraphError (SL215): something else, which would be rounded to the wrong axis."""
+    try:
+        return operator.index(axis)
+    except TypeError:
+        kind = "symbolic" if isinstance(axis, Expr) else f"a {type(axis).__name__}"
+        raise GraphError("SL215", f"axis {axis}", reason=f"which axis is meant cannot be {kind}") from None
 
 
 def flat(sizes: Sequence[Any]) -> Shape:
@@ -95,6 +104,10 @@ def fitted(value: Any, shape: Shape, like: Node) -> Node:
     """A value to be written: cast to the dtype of `like` and broadcast to `shape`. Raises GraphError (SL211, SL216)."""
     given = operand(value)
     if isinstance(given, float):
+        if like.dtype.is_integer and not (math.isfinite(given) and fits(int(given), like.dtype)):
+            raise GraphError(
+                "SL216", f"{given} does not fit {like.dtype}", help="cast the tensor to a wider type first"
+            )
         given = build.const(given, float64, (), like.device)
     n = converted(given, like.dtype, like.device)
     surplus = max(0, len(n.shape) - len(shape))

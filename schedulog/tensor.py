@@ -31,7 +31,7 @@ from schedulog.device_of import (
     shown_device,
 )
 from schedulog.errors import GraphError
-from schedulog.facts import build, compose
+from schedulog.facts import build
 from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import DType
 from schedulog.facts.node import Node, Shape
@@ -39,18 +39,17 @@ from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Size, bound_value, equal, upper_bound
 from schedulog.facts.view import ViewStack
 from schedulog.indexing import selection
+from schedulog.movements import Movements
 from schedulog.numeric import Operand
-from schedulog.operands import axes_of, fitted, flat, kind_of, stored, whole_shape
-from schedulog.operators import Operators
+from schedulog.operands import Axes, axes_of, fitted, kind_of, stored
 from schedulog.origin import caller, placed
 from schedulog.pending import PENDING, compute
 from schedulog.runtimes.evaluate import evaluate
 
-Axes = int | Sequence[int] | None
 Reduction = Callable[[Node, Sequence[int], bool, str], Node]
 
 
-class Tensor(Operators):
+class Tensor(Movements):
     """An array whose value is computed when it is asked for. Operations, broadcasting and dtypes are numpy's.
 
     Made from an array, a list or a number. Unlike a numpy view, a slice is a value of its own: writing to one tensor
@@ -63,7 +62,7 @@ class Tensor(Operators):
     Operations raise GraphError with the file and line of the call.
     """
 
-    __slots__ = ("__weakref__", "bits", "detached", "node", "owner", "part")
+    __slots__ = ("__weakref__", "bits", "detached", "node", "owner")
     __array_ufunc__ = None
 
     node: Node
@@ -72,8 +71,6 @@ class Tensor(Operators):
     """Whether this is a bitcast of memory that another tensor has, and stands for it when it is written to."""
     detached: bool
     """Whether this was a bitcast of memory that has been overwritten since."""
-    part: bool
-    """Whether this was taken out of another tensor by indexing, be it all of it: who writes to it may mean the other."""
 
     def __init__(
         self, data: ArrayLike, dtype: DTypeLike | DType | None = None, device: str = "default"
@@ -90,6 +87,16 @@ class Tensor(Operators):
         tensor.owner = tensor.bits = tensor.detached = tensor.part = False
         PENDING.add(tensor)
         return tensor
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        """What copy.deepcopy and pickle make waits for its value as the original does."""
+        for name, value in state[1].items():
+            setattr(self, name, value)
+        if not (self.owner and self.node.base.op is Op.BUFFER):
+            PENDING.add(self)
+
+    def __copy__(self) -> Tensor:
+        return self.clone()
 
     def _unary(self, name: str, make: Callable[[Node, str], Node]) -> Tensor:
         with PENDING.turn:
@@ -140,11 +147,6 @@ class Tensor(Operators):
     @property
     def size(self) -> Size:
         return build.element_count(self.shape)
-
-    @property
-    def T(self) -> Tensor:
-        """The axes in reverse order."""
-        return self.transpose()
 
     def __len__(self) -> int:
         if not self.shape:
@@ -222,11 +224,6 @@ class Tensor(Operators):
     def __float__(self) -> float:
         return float(self.item())
 
-    def _moved(self, name: str, make: Callable[[Node, str], Node]) -> Tensor:
-        moved = self._unary(name, make)
-        moved.part = self.part
-        return moved
-
     def _reduced(self, name: str, reduction: Reduction, axis: Axes, keepdims: bool) -> Tensor:
         return self._unary(name, lambda n, label: reduction(n, axes_of(axis, n), keepdims, label))
 
@@ -261,64 +258,6 @@ class Tensor(Operators):
     def softmax(self, axis: int = -1) -> Tensor:
         """exp(x) / sum(exp(x)) along `axis`."""
         return self._unary("softmax", lambda n, label: numeric.softmax(n, axis, label))
-
-    def reshape(self, *shape: Size | Sequence[Size]) -> Tensor:
-        """The same elements in another shape; one size may be -1."""
-        return self._moved("reshape", lambda n, label: build.reshape(n, whole_shape(flat(shape), n), label))
-
-    def transpose(self, *order: int | Sequence[int]) -> Tensor:
-        """Axis i of the result is axis `order[i]`; all reversed if none are given."""
-        if not order:
-            return self.permute(*reversed(range(self.ndim)))
-        return self.permute(*order)
-
-    def permute(self, *order: int | Sequence[int]) -> Tensor:
-        """Axis i of the result is axis `order[i]`."""
-        return self._moved("permute", lambda n, label: build.permute(n, axes_of(flat(order), n), label))
-
-    def broadcast_to(self, *shape: Size | Sequence[Size]) -> Tensor:
-        """Repeated to `shape` along axes of size 1 and new axes at the left."""
-        return self._moved("broadcast_to", lambda n, label: compose.broadcast_to(n, flat(shape), label))
-
-    expand = broadcast_to
-
-    def pad(self, widths: Sequence[tuple[Size, Size]]) -> Tensor:
-        """(begin, end) zeros around each axis."""
-        return self._unary("pad", lambda n, label: build.pad(n, list(widths), label))
-
-    def shrink(self, bounds: Sequence[tuple[Size, Size]]) -> Tensor:
-        """The window [begin, end) of each axis."""
-        return self._moved("shrink", lambda n, label: build.shrink(n, list(bounds), label))
-
-    def flip(self, axis: Axes = None) -> Tensor:
-        """Reversed along `axis` (all axes if None)."""
-
-        def make(n: Node, label: str) -> Node:
-            chosen = axes_of(axis, n)
-            return build.flip(n, [i in chosen for i in range(len(n.shape))], label)
-
-        return self._moved("flip", make)
-
-    def squeeze(self, axis: Axes = None) -> Tensor:
-        """Without the given axes, which must have size 1 (all such axes if None)."""
-
-        def make(n: Node, label: str) -> Node:
-            ones = [i for i, s in enumerate(n.shape) if s == 1]
-            return compose.drop_axes(n, ones if axis is None else axes_of(axis, n), label)
-
-        return self._moved("squeeze", make)
-
-    def unsqueeze(self, axis: int) -> Tensor:
-        """With an axis of size 1 that becomes axis `axis` of the result."""
-        return self._moved(
-            "unsqueeze",
-            lambda n, label: compose.insert_axis(n, compose.axis_index(axis, len(n.shape) + 1), label),
-        )
-
-    def __getitem__(self, key: Any) -> Tensor:
-        taken = self._unary("getitem", lambda n, label: selection(key, self.shape).of(n, label))
-        taken.part = True
-        return taken
 
     def astype(self, dtype: DTypeLike | DType) -> Tensor:
         """Converted to another dtype, as numpy's astype."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -340,6 +342,10 @@ def test_errors_name_the_line_of_the_call() -> None:
         (lambda: Tensor(True) - True, "SL212", "subtract of bool, bool"),
         (lambda: Tensor([1.0]) & 1, "SL212", "bitwise_and of float64, int"),
         (lambda: Tensor([[1], [1, 2]]), "SL219", "list is no array"),
+        (lambda: x.sum(0.7), "SL215", "axis 0.7"),  # type: ignore[arg-type]
+        (lambda: zeros(2, np.int8).__setitem__(0, math.nan), "SL216", "nan does not fit int8"),
+        (lambda: zeros(2, np.uint8).assign(-1.5), "SL216", "-1.5 does not fit uint8"),
+        (lambda: zeros(2, np.int64).__setitem__(0, 1e19), "SL216", "1e+19 does not fit int64"),
         (lambda: Tensor(1j), "SL202", "unknown dtype `complex128`"),
         (lambda: x.astype("int33"), "SL202", "unknown dtype `int33`"),
         (lambda: stack([x, x[0]]), "SL211", "cannot concatenate [1, 2, 3] and [1, 3] along axis 0"),
@@ -509,6 +515,38 @@ def test_assigning_to_a_part_of_a_tensor_is_refused() -> None:
     whole[2:4] = 9
     assert whole.numpy().tolist() == [0, 1, 9, 9, 4, 5, 6, 7]
     assert whole.reshape(2, 4).assign(1).numpy().tolist() == [[1] * 4] * 2
+
+
+@pytest.mark.usefixtures("executed")
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))], ids=["copied", "pickled"]
+)
+def test_tensors_made_again_keep_what_was_read_before_a_write(again: Callable[[Any], Any]) -> None:
+    x, z = Tensor(np.arange(3.0)), Tensor(np.zeros(3))
+    y, bits = x + 1, x.bitcast(np.int64)
+    z.assign(x * 2)
+    w = z + 1
+    originals = (x, y, z, w, bits)
+    x2, y2, z2, w2, bits2 = again(originals)
+    x2[0] = 100
+    z2.assign(z2 + 1)
+    assert (x2.tolist(), y2.tolist(), z2.tolist(), w2.tolist()) == (
+        [100, 1, 2],
+        [1, 2, 3],
+        [1, 3, 5],
+        [1, 3, 5],
+    )
+    assert bits2.numpy().view(np.float64).tolist() == [0, 1, 2]
+    assert [t.tolist() for t in originals[:4]] == [[0, 1, 2], [1, 2, 3], [0, 2, 4], [1, 3, 5]]
+
+
+@pytest.mark.usefixtures("executed")
+def test_a_copy_has_memory_of_its_own() -> None:
+    x = Tensor(np.arange(3))
+    y = copy.copy(x)
+    y[0] = 9
+    x[1] = 8
+    assert (x.tolist(), y.tolist()) == ([0, 8, 2], [9, 1, 2])
 
 
 @pytest.mark.parametrize(
