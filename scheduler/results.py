@@ -37,7 +37,7 @@ def outcomes(simplified: Simplified, schedule: Schedule) -> dict[Node, Outcome]:
     shown = _shown(simplified)
     found: dict[Node, Outcome] = {}
     for n, value in simplified.becomes.items():
-        outcome = _outcome(n.shape, value, stored.get(value), shown)
+        outcome = _outcome(n, value, stored.get(value), shown)
         if outcome is not None and (outcome.node is not n or outcome.kind == "kernel"):
             found[n] = outcome
     return found
@@ -52,16 +52,16 @@ def _shown(simplified: Simplified) -> dict[Node, Node]:
     return shown
 
 
-def _outcome(shape: Shape, value: Node, kernel: Kernel | None, shown: Mapping[Node, Node]) -> Outcome | None:
+def _outcome(n: Node, value: Node, kernel: Kernel | None, shown: Mapping[Node, Node]) -> Outcome | None:
     if kernel is not None and value.op is not Op.ASSIGN:
-        return Outcome("kernel", value, shape, kernel.index)
+        return Outcome("kernel", value, n.shape, kernel.index)
     index = None
     if value.op is Op.ASSIGN and value.arg is not None:
         return None  # its memory is of another type
     if kernel is not None:
         value, index = value.src[0], kernel.index
     if value.op is Op.BUFFER:
-        return Outcome("buffer", value, shape, index)
+        return Outcome("buffer", value, n.shape, index)
     if value.base.op is Op.CONST and all(isinstance(s, int) for s in value.shape):
-        return Outcome("constant", value, shape)
-    return Outcome("tensor", shown[value], shape, index) if value in shown else None
+        return Outcome("constant", value, n.shape)
+    return Outcome("tensor", shown[value], n.shape, index) if value in shown and value is not n else None

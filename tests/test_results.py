@@ -73,3 +73,12 @@ def test_of_tensors_that_show_the_same_memory_the_first_is_named() -> None:
     simplified = simplify(graph, tensors=[look, stored])
     found = outcomes(simplified, schedule(simplified.graph).schedule)
     assert (found[stored].kind, found[stored].node, look in found) == ("tensor", look, False)
+
+
+def test_a_look_at_memory_stays_what_it_is_whatever_else_shows_the_same() -> None:
+    look = reshape(MEMORY, (2, 3))
+    stored = reshape(node(Op.CONTIGUOUS, (MEMORY,)), (2, 3))
+    simplified = simplify(graph_of([look]), tensors=[stored, look])
+    found = outcomes(simplified, schedule(simplified.graph).schedule)
+    assert simplified.becomes[stored] is look
+    assert look not in found

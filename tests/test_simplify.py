@@ -281,6 +281,15 @@ def test_an_integer_power_of_a_product_over_equal_values() -> None:
     np.testing.assert_array_equal(values(found)[0], values(tripled)[0])
 
 
+def test_a_constant_padded_and_seen_where_it_is_not_padded_is_a_constant() -> None:
+    padded = pad(const(2.0, dt.float32, (11,)), ((0, 1),))
+    rows = reshape(padded, (6, 2))
+    assert one(simplify(graph_of([shrink(rows, ((0, 6), (0, 1)))]))) is const(2.0, dt.float32, (6, 1))
+    odd = shrink(rows, ((0, 6), (1, 2)))
+    assert one(simplify(graph_of([odd]))).op is Op.VIEW
+    np.testing.assert_array_equal(values(odd)[0].ravel(), [2, 2, 2, 2, 2, 0])
+
+
 def test_assigns_and_labels_stay() -> None:
     target = array(np.zeros(SHAPE, np.float32), "w")
     named = node(Op.MUL, (alu(Op.ADD, X, f(0)), Y), None, None, "layer1")

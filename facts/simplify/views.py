@@ -28,11 +28,16 @@ def whole_view(n: Node) -> Node | None:
 
 @rule(Op.VIEW, beside=Op.CONST)
 def view_of_constant(n: Node) -> Node | None:
-    """An unmasked view of a constant is the constant in the view's shape."""
+    """A view of a constant that shows no zeros of its own is the constant in the view's shape."""
     source = n.src[0]
-    if source.op is not Op.CONST or n.arg.masked:
+    if source.op is not Op.CONST or _merged(n.arg).masked:
         return None
     return filled(n, source.arg.value)
+
+
+def _merged(look: ViewStack) -> ViewStack:
+    """The same look in as few views as can express it: a mask below may hide nothing of what is shown in the end."""
+    return look if not look.masked else ViewStack(look.views[:1]).then(ViewStack(look.views[1:]))
 
 
 @rule(Op.VIEW, beside=Op.CONST)
