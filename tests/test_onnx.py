@@ -638,6 +638,15 @@ def test_known_indices_become_views_and_computed_ones_comparisons() -> None:
     )
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_known_indices_may_be_none(axis: int) -> None:
+    """As in a model that gathers what a constant filter left (onnx gives an empty axis)."""
+    x = numbers(2, 3)
+    none = np.zeros((0, 2), np.int64)
+    found = run(node("Gather", "x i", axis=axis), {"x": x}, {"i": none})
+    np.testing.assert_array_equal(found, np.take(x, none, axis))
+
+
 def test_scattered_known_indices_pass_infinities_by() -> None:
     table = numbers(40)
     table[3] = np.inf

@@ -33,6 +33,8 @@ def take(value: Value, axis: int, positions: Positions) -> Value:
     """The elements of `value` at `positions` (1-D, inside the axis) along `axis`, which gets as many elements."""
     if isinstance(value, Known):
         return Known(np.take(value.array, positions, axis), value.name)
+    if not len(positions):
+        return select_along(value, axis, range(0))
     repeats = _repeats(positions)
     if repeats > 1:
         return _repeated(take(value, axis, positions[::repeats]), axis, repeats)
