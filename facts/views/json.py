@@ -1,4 +1,4 @@
-"""One view as JSON: {shape, strides, offset, mask}, sizes as in `symbolic_json`."""
+"""One view as JSON: {shape, strides, offset, mask}, sizes as `facts/integers/json.py` has them."""
 
 from __future__ import annotations
 
