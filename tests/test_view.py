@@ -365,3 +365,21 @@ def test_refuses(call: Callable[[], object], text: str) -> None:
     with pytest.raises(GraphError) as caught:
         call()
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("value", [0, 1, 5])
+def test_one_place_of_a_padded_axis_is_hidden_only_where_the_variable_says_so(value: int) -> None:
+    n = Variable("n", 0, 5)
+    padded = ViewStack.of_shape((6, 9)).pad(((0, 0), (1, n)))
+    place = padded.then(ViewStack.of_shape(padded.shape).shrink(((0, 6), (n, n + 1))))
+    found = [place.substitute({n: value}).index([row, 0]) for row in range(6)]
+    shown = [at if all(guard == 1 for guard in guards) else None for at, guards in found]
+    assert shown == [9 * row + value - 1 if value else None for row in range(6)]
+
+
+def test_views_of_sizes_that_may_be_below_0_for_some_values_are_merged_in_time() -> None:
+    n = Variable("n", 2, 7)
+    padded = ViewStack.of_shape((6, 9)).pad(((2, 0), (2, 0)))
+    rest = padded.then(ViewStack.of_shape((8, 11)).shrink(((n * 2, 8), (0, 11))))
+    again = rest.then(ViewStack.of_shape(rest.shape).pad(((1, 0), (0, 3))))
+    assert again.substitute({n: 2}).shape == (5, 14)

@@ -33,10 +33,8 @@ def merge(inner: View, outer: View) -> View | None:
 def _merge_masked(inner: View, outer: View) -> View | None:
     """What is visible of `outer` merged, and padded again."""
     assert outer.mask is not None
-    visible = shrink(outer, outer.mask)
-    if visible == outer:
-        return None
-    merged = merge(inner, visible)
+    # Where the mask shows all of its part is known without asking: symbolic bounds may not tell.
+    merged = merge(inner, shrink(View.create(outer.shape, outer.strides, outer.offset), outer.mask))
     if merged is None:
         return None
     return pad(merged, tuple((b, s - e) for (b, e), s in zip(outer.mask, outer.shape, strict=True)))
@@ -133,6 +131,8 @@ def _seen_through(projection: _Projection, positions: Sequence[Size]) -> tuple[t
             continue
         steps, origin = projection.steps[k], projection.origin[k]
         if not steps and ends:
+            if less(origin, begin) != 1 and less(origin, end) != 0:
+                return None  # whether it is hidden depends on the variables
             ends[0] = 0
         elif len(steps) != 1:
             unclear = True
