@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -30,6 +31,16 @@ class Area:
     first: int
     last: int
     axes: Mapping[int, int] | None = None
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is all bytes from the first to the last, and some."""
+        return self.axes is not None and self.first <= self.last and self.axes.keys() <= {1}
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal areas."""
+        return (self.first, self.last, None if self.axes is None else frozenset(self.axes.items()))
 
     def meets(self, other: Area) -> bool:
         """False only where no byte is in both areas."""
@@ -128,25 +139,24 @@ def _cross(one: Box, other: Box) -> bool:
     return all(a < d and c < b for (a, b), (c, d) in zip(one, other, strict=True))
 
 
-def meeting(writes: Sequence[Area], reads: Sequence[Area]) -> Iterator[tuple[int, int]]:
-    """The pairs of areas of one memory that may meet, of which the first is a write: (i, j), i < j, where the writes are
-    numbered first and the reads after them.
+def meeting(areas: Sequence[Area], writes: int, wanted: AbstractSet[int]) -> Iterator[tuple[int, int]]:
+    """The pairs of areas of one memory that may meet: (i, j), i < j, the first among the `writes` that stand first, one of
+    them at least `wanted`, as every area must be that is no run of bytes.
 
     Areas that lie on one grid are compared along the axis of the grid that tells most of them apart, so that neither
     many slices, nor many columns, nor many tiles take a look at every pair. The cost is near that of sorting them, and
     of the pairs that come near each other along that axis.
     """
-    areas = [*writes, *reads]
-    grid = _grid(writes)
+    grid = _grid(areas[:writes])
     boxes = _boxes(areas, grid if grid is not None and len(grid) <= MOST_STEPS else ())
-    rough = {i: (one.first, one.last + 1) for i, one in enumerate(areas) if i not in boxes}
     if boxes:
         axis = min(range(len(grid or ())), key=lambda k: _crowding([box[k] for box in boxes.values()]))
         along = {i: box[axis] for i, box in boxes.items()}
-        yield from ((i, j) for i, j in _sweep(along, along, len(writes)) if _cross(boxes[i], boxes[j]))
+        yield from ((i, j) for i, j in _sweep(along, wanted, writes) if _cross(boxes[i], boxes[j]))
+    rough = wanted - boxes.keys()
     if rough:
         ends = {i: (one.first, one.last + 1) for i, one in enumerate(areas)}
-        yield from _sweep(ends, rough, len(writes))
+        yield from _sweep(ends, rough, writes)
 
 
 def _boxes(areas: Sequence[Area], grid: Grid) -> dict[int, Box]:
@@ -166,9 +176,7 @@ def _crowding(ranges: Sequence[Range]) -> int:
     return pairs
 
 
-def _sweep(
-    ranges: Mapping[int, Range], wanted: Mapping[int, Range], writes: int
-) -> Iterator[tuple[int, int]]:
+def _sweep(ranges: Mapping[int, Range], wanted: AbstractSet[int], writes: int) -> Iterator[tuple[int, int]]:
     """The pairs of ranges that meet, the first a write, one of them wanted: each once, in one pass over the sorted ends."""
     still: dict[tuple[bool, bool], dict[int, None]] = {
         (a, b): {} for a in (False, True) for b in (False, True)

@@ -68,12 +68,11 @@ def check_pieces(held: int, width: int) -> None:
                          help="bitcast the value to a narrower type")  # fmt: skip
 
 
-def check_bytes(target: str, memory: DType, dtype: DType) -> None:
-    """Raises GraphError SL214 for an assign of the bytes of another type to memory of bool."""
-    if memory.kind == "bool" and dtype.kind != "bool":
-        raise GraphError("SL214", f"cannot assign {dtype} to {target}",
-                         reason="the memory holds bool, that is 0 and 1, and other bytes could be written to it",
-                         help="cast the values to bool and assign them without a bitcast")  # fmt: skip
+def no_bool(target: str, dtype: DType) -> GraphError:
+    """The error for an assign of the bytes of another type to memory of bool."""
+    return GraphError("SL214", f"cannot assign {dtype} to {target}",
+                      reason="the memory holds bool, that is 0 and 1, and other bytes could be written to it",
+                      help="cast the values to bool and assign them without a bitcast")  # fmt: skip
 
 
 def check_size(shape: Sequence[Size], dtype: DType) -> None:

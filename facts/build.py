@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
-from schedulog.facts.arguments import check_bytes, check_reduction, check_target
+from schedulog.facts.arguments import check_reduction, check_target
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.device_name import DEFAULT
 from schedulog.facts.dtype import DType, from_numpy
-from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, ReduceOp, Shape, node, under_assigns
+from schedulog.facts.node import ConstArg, CopyArg, Node, ReduceArg, ReduceOp, Shape, check_bytes, node
 from schedulog.facts.ops import Op
 from schedulog.facts.place import target_of
 from schedulog.facts.symbolic import Size, equal, prod
@@ -170,7 +170,7 @@ def assign(target: Node, value: Node, label: str = "") -> Node:
     if found is None:
         return node(Op.ASSIGN, (target, value), label=label)
     check_target(repr(target), found.memory.op, found.look)
-    check_bytes(repr(target), under_assigns(found.memory).dtype, target.dtype)
+    check_bytes(repr(target), found.memory, target.dtype)
     if value.dtype != target.dtype:
         raise GraphError("SL212", f"ASSIGN of {value.dtype} to {target.dtype}", help="cast the value first")
     if found.parts == 1:

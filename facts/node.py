@@ -9,12 +9,12 @@ from typing import Any, Final, Literal
 
 from schedulog.errors import GraphError
 from schedulog.facts.arguments import (
-    check_bytes,
     check_pieces,
     check_reduction,
     check_size,
     check_target,
     check_window,
+    no_bool,
 )
 from schedulog.facts.device_name import is_file
 from schedulog.facts.dtype import DType, bool_, void
@@ -230,17 +230,21 @@ def _check_assign(fresh: Node) -> None:
         return
     check_target(repr(place), place.op, look)
     check_pieces(place.dtype.itemsize, value.dtype.itemsize)
-    check_bytes(repr(place), under_assigns(place).dtype, value.dtype)
+    check_bytes(repr(place), place, value.dtype)
     check_reach(look.views, (*place.shape, place.dtype.itemsize // value.dtype.itemsize))
     if value.shape != look.shape:
         raise _other_shape(Op.ASSIGN, (look.shape, value.shape))
 
 
-def under_assigns(place: Node) -> Node:
-    """The memory that a chain of assigns writes to, or what else is at the bottom."""
-    while place.op is Op.ASSIGN:
-        place = place.src[0].base
-    return place
+def check_bytes(target: str, memory: Node, dtype: DType) -> None:
+    """Raises GraphError SL214 for an assign of another type to memory of bool, or to what assigns wrote there, all of bool."""
+    if dtype.kind == "bool":
+        return
+    # An assign of another type says what the memory is not, so no chain is walked again for each that is added to it.
+    while memory.op is Op.ASSIGN and memory.dtype.kind == "bool":
+        memory = memory.src[0].base
+    if memory.dtype.kind == "bool":
+        raise no_bool(target, dtype)
 
 
 def _under_windows(base: Node) -> Node:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from schedulog.facts.area import meeting
 from schedulog.facts.graph import Graph
 from schedulog.facts.look import Looks
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.facts.place import overwritten
+from schedulog.facts.succession import successive
 from schedulog.facts.view import ViewStack
 
 Row = tuple[int, ...]
@@ -20,7 +20,7 @@ OVERWRITES: Final = ("writes", "may_meet", "may_touch")
 
 
 def overwrites(graph: Graph, looks: Looks) -> dict[str, list[Row]]:
-    """Their rows. Pairs that surely have no byte in common are left out, by a sweep over the sorted bytes."""
+    """Their rows. Pairs that surely have no byte in common are left out, and those whose order follows from other pairs."""
     position = graph.position
     writes: dict[Node, list[tuple[Node, int]]] = {}
     for n, (memory, look) in overwritten(graph.nodes).items():
@@ -31,7 +31,7 @@ def overwrites(graph: Graph, looks: Looks) -> dict[str, list[Row]]:
         at, reads = position[memory], list(seen[memory])
         rows["writes"] += [(position[n], at, look) for n, look in made]
         areas = [looks.area(look, n.dtype.itemsize) for n, look in made]
-        for i, j in meeting(areas, [looks.area(look, memory.dtype.itemsize) for look in reads]):
+        for i, j in successive(areas, [looks.area(look, memory.dtype.itemsize) for look in reads]):
             if j < len(made):
                 rows["may_meet"].append((position[made[i][0]], position[made[j][0]]))
             else:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedulog.facts.area import Area, area, meeting
+from schedulog.facts.area import Area, area
+from schedulog.facts.succession import successive
 from schedulog.facts.symbolic import Variable
 from schedulog.facts.view import View, ViewStack
 from schedulog.runtimes.strided import positions
@@ -53,18 +54,50 @@ def test_areas_that_are_apart_share_no_byte(one: tuple[ViewStack, int], other: t
 
 @given(st.lists(looks(), max_size=8), st.lists(looks(), max_size=8))
 @settings(max_examples=60, deadline=None)
-def test_the_sweep_finds_each_pair_that_meets_once(
+def test_a_chain_of_pairs_leads_to_all_that_meets(
     writes: list[tuple[ViewStack, int]], reads: list[tuple[ViewStack, int]]
 ) -> None:
     first, second = [area(*w) for w in writes], [area(*r) for r in reads]
     areas = [*first, *second]
-    found = list(meeting(first, second))
+    found = list(successive(first, second))
     assert len(found) == len(set(found))
-    wanted = {
-        (i, j) for j in range(len(areas)) for i in range(min(j, len(first))) if areas[i].meets(areas[j])
-    }
-    assert wanted <= set(found)
     assert all(i < j and i < len(first) for i, j in found)
+    after: dict[int, set[int]] = {}
+    for i in reversed(range(len(first))):
+        later = {j for a, j in found if a == i and j < len(first) and areas[i].meets(areas[j])}
+        after[i] = later.union(*(after[j] for j in later))
+        assert {j for j in range(i + 1, len(first)) if areas[i].meets(areas[j])} <= after[i]
+    for j in range(len(first), len(areas)):
+        met = {i for i, read in found if read == j and areas[i].meets(areas[j])}
+        assert {i for i in range(len(first)) if areas[i].meets(areas[j])} <= met.union(
+            *(after[i] for i in met)
+        )
+
+
+@pytest.mark.parametrize("part", [lambda i: (0, 300), lambda i: (i, 300), lambda i: (0, i + 1)])
+@pytest.mark.parametrize("shape", [(300,), (300, 4)])
+def test_of_many_overwrites_of_the_same_bytes_only_neighbours_are_pairs(shape, part) -> None:  # type: ignore[no-untyped-def]
+    whole = ViewStack.of_shape(shape)
+    areas = [area(whole.shrink((part(i), *((0, size) for size in shape[1:]))), 4) for i in range(300)]
+    assert set(successive(areas, [])) == {(i, i + 1) for i in range(299)}
+
+
+def test_of_many_overwrites_of_one_column_only_neighbours_are_pairs() -> None:
+    column, row = (
+        area(ViewStack.of_shape((8, 8)).shrink(part), 4) for part in (((0, 8), (3, 4)), ((2, 3), (0, 8)))
+    )
+    assert set(successive([column] * 300, [column, row])) == {(i, i + 1) for i in range(299)} | {
+        (0, 300),
+        (0, 301),
+    }
+    assert set(successive([column, row, column, row, row], [])) == {
+        (0, 1),
+        (1, 2),
+        (2, 3),
+        (0, 2),
+        (1, 3),
+        (3, 4),
+    }
 
 
 @pytest.mark.parametrize(
@@ -78,14 +111,14 @@ def test_the_sweep_finds_each_pair_that_meets_once(
 )
 def test_slices_columns_and_tiles_that_are_apart_are_no_pairs(shape, part) -> None:  # type: ignore[no-untyped-def]
     areas = [area(ViewStack.of_shape(shape).shrink(part(i)), 4) for i in range(300)]
-    assert list(meeting(areas, areas[:1])) == [(0, 300)]
+    assert list(successive(areas, areas[:1])) == [(0, 300)]
 
 
 def test_rows_and_columns_cross() -> None:
     whole = ViewStack.of_shape((8, 8))
     rows = [area(whole.shrink(((i, i + 1), (0, 8))), 4) for i in range(8)]
     columns = [area(whole.shrink(((0, 4), (i, i + 1))), 4) for i in range(8)]
-    assert {(i, j - 8) for i, j in meeting(rows, columns)} == {(i, j) for i in range(4) for j in range(8)}
+    assert {(i, j - 8) for i, j in successive(rows, columns)} == {(i, j) for i in range(4) for j in range(8)}
 
 
 def test_an_element_of_another_width_is_apart_by_its_bytes() -> None:
@@ -101,8 +134,6 @@ def test_what_is_not_known_or_empty() -> None:
     assert some.meets(area(ViewStack.of_shape((16,)).shrink(((9, 10),)), 4))
     assert not some.meets(area(ViewStack.of_shape((16,)).shrink(((10, 11),)), 4))
     hidden = area(ViewStack((View.create((3,), (1,), 0, ((0, 0),)),)), 4)
-    assert (
-        hidden.first > hidden.last
-        and not hidden.meets(some)
-        and list(meeting([hidden, hidden], [some])) == []
-    )
+    assert hidden.first > hidden.last and not hidden.meets(some)
+    assert list(successive([hidden, hidden], [some, hidden])) == []
+    assert list(successive([hidden, some, some], [some])) == [(1, 3), (1, 2)]

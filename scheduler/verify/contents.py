@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schedulog.facts.area import Area, meeting
+from schedulog.facts.area import Area
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.look import Looks
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
+from schedulog.facts.succession import successive
 from schedulog.facts.view import ViewStack
 from schedulog.scheduler.kernels import Kernel, Schedule
 from schedulog.scheduler.loads import Load
@@ -117,24 +118,26 @@ def _open_window(kernel: Kernel, memory: _Memory) -> None:
 
 def _met(written: Sequence[Kernel], uses: Sequence[_Use], memory: _Memory) -> Iterator[Violation]:
     """What overwrites of one buffer, in running order, do to each other and to what is read of it."""
-    makers = {kernel.output: kernel.index for kernel in written}
-    yield from _unmade(uses, makers, memory)
+    makers = {kernel.output: i for i, kernel in enumerate(written)}
+    yield from _unmade(uses, {kernel.output: kernel.index for kernel in written}, memory)
     areas = [memory.written(kernel) for kernel in written]
-    made = {kernel.output: area for kernel, area in zip(written, areas, strict=True)}
     position = memory.schedule.graph.position
-    for i, j in meeting(areas, [use.area for use in uses]):
-        late = written[i]
+    old = [use for use in uses if use.content not in makers]
+    ended: dict[int, list[int]] = {i: [] for i in range(len(written))}
+    met: list[tuple[int, _Use]] = []
+    for i, j in successive(areas, [use.area for use in old]):
         if j >= len(written):
-            use = uses[j - len(written)]
-            between = makers.get(use.content, -1) < late.index < use.kernel.index
-            # A view of what an assign wrote may seem to touch bytes between those.
-            content = made.get(use.content, use.area)
-            if between and areas[i].meets(use.area) and areas[i].meets(content):
-                what = f"reads {memory.name(use.content)} after {memory.describe(late)} has overwritten it"
-                yield Violation(memory.describe(use.kernel), what, "kernels/contents")
-        elif position[written[j].output] < position[late.output] and areas[i].meets(areas[j]):
-            what = f"overwrites what {memory.name(late.output)} is to leave"
-            yield Violation(memory.describe(written[j]), what, "kernels/overwrites")
+            met.append((i, old[j - len(written)]))
+        elif areas[i].meets(areas[j]):
+            ended[i].append(j)
+            if position[written[j].output] < position[written[i].output]:
+                what = f"overwrites what {memory.name(written[i].output)} is to leave"
+                yield Violation(memory.describe(written[j]), what, "kernels/overwrites")
+    met += [(j, use) for use in uses if use.content in makers for j in ended[makers[use.content]]]
+    for i, use in met:
+        if written[i].index < use.kernel.index and areas[i].meets(use.area):
+            what = f"reads {memory.name(use.content)} after {memory.describe(written[i])} has overwritten it"
+            yield Violation(memory.describe(use.kernel), what, "kernels/contents")
 
 
 def _unmade(uses: Iterable[_Use], makers: Mapping[Node, int], memory: _Memory) -> Iterator[Violation]:
