@@ -156,22 +156,25 @@ def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C waits until the process that is started here is known, else nobody could end it.
+    """Ctrl-C, or a request to end, waits until the process that is started here is known, else nobody could end it.
 
-    Only the main thread hears of Ctrl-C, whichever thread the system told: so a mask of signals would not do.
+    Only the main thread hears of signals, whichever thread the system told: so a mask of signals would not do.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[FrameType | None] = []
-    signal.signal(signal.SIGINT, lambda _number, frame: came.append(frame))
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = {number: call for number, call in before.items() if callable(call)}
+    came: list[tuple[int, FrameType | None]] = []
+    for number in heard:
+        signal.signal(number, lambda number, frame: came.append((number, frame)))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            before(signal.SIGINT, came[0])
+        for number, call in heard.items():
+            signal.signal(number, call)
+        for first, frame in came[:1]:
+            heard[signal.Signals(first)](first, frame)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,7 +1,7 @@
 """The command `schedulog`: what it exits with.
 
 0 all went well; 1 something given is wrong (rules, graph, input, device, database); 2 the command is used wrongly; 3 a bug
-in schedulog; 130 interrupted; 141 nobody reads the output any more.
+in schedulog; 130 interrupted; 141 nobody reads the output any more; 143 asked to end (SIGTERM), which is done as on Ctrl-C.
 
 Nothing but what hears Ctrl-C is imported before that is listened to.
 """
@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status. Without `arguments` those of the process, which then ends."""
     interrupt = _Interrupt()
     before = signal.signal(signal.SIGINT, interrupt)
+    if arguments is None:
+        signal.signal(signal.SIGTERM, interrupt)
     given = list(sys.argv[1:] if arguments is None else arguments)
     _replace_closed()
     if arguments is None:
@@ -30,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         result = app(given, prog_name="schedulog", standalone_mode=False)
         sys.stdout.flush()
+        if interrupt.came:  # typer makes a result of it
+            return 128 + interrupt.came
         return result if isinstance(result, int) else 0
     except BaseException as error:  # noqa: BLE001 (this is where every error ends)
         # The command is about to end: a second Ctrl-C would only bring a traceback.
@@ -38,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _drop_unwritten()
             return 141
         if interrupt.came:
-            return 130
+            return 128 + interrupt.came
         from schedulog.cli.failure import failed, unwritten
 
         status = failed(unwritten(error) or error, as_json="--json" in given)
@@ -75,13 +79,13 @@ def _drop_unwritten() -> None:
 
 
 class _Interrupt:
-    """Remembers Ctrl-C: raised inside SQLite, the KeyboardInterrupt comes out as an error of SQLite."""
+    """Remembers the signal that came: raised inside SQLite, the KeyboardInterrupt comes out as an error of SQLite."""
 
     def __init__(self) -> None:
-        self.came = False
+        self.came = 0
 
-    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
-        self.came = True
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        self.came = number
         raise KeyboardInterrupt
 
 

@@ -640,3 +640,29 @@ def test_characters_that_an_output_cannot_encode_are_written_by_their_number(tmp
 
     assert output().startswith("\\u2192 \xe9: 3 nodes")
     assert json.loads(output("--json"))["graph"]["name"] == "\u2192 \xe9"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_command_that_is_asked_to_end_leaves_no_compiler(
+    number: int, status: int, graph: Path, tmp_path: Path
+) -> None:
+    pid, compiler = tmp_path / "pid", tmp_path / "cc"
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *--version*) echo fake;; *probe*) exec cc "$@";; *) echo $$ > {pid}; sleep 60;; esac\n'
+    )
+    compiler.chmod(0o755)
+    environment = {**os.environ, "CC": str(compiler), "SCHEDULOG_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "schedulog", "run", str(graph), "--random", "0", "--device", "c"]
+    child = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while not pid.exists() or not pid.read_text().strip():
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(number)
+    _, said = child.communicate(timeout=30)
+    assert (child.returncode, said) == (status, b"")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert not list((tmp_path / "cache").glob("*build-*"))
