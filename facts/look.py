@@ -129,8 +129,9 @@ class Looks:
 def _in_order(look: ViewStack) -> bool:
     """Contiguous; or one view that is, its repeated axes taken once; or one view that shows what a mask leaves of it.
 
-    These are the views through which tinygrad 0.10.2 lets an assign read its own target.
+    These are the views through which tinygrad 0.10.2 lets an assign read its own target, in as few as can express them.
     """
+    look = look.simplify()
     if look.contiguous or len(look.views) != 1:
         return look.contiguous
     view = look.views[0]

@@ -187,9 +187,9 @@ def less_than_itself(n: Node) -> Node | None:
 
 @rule(Op.CMPNE)
 def differs_from_itself(n: Node) -> Node | None:
-    """x != x is False, for integers and bool (a NaN differs from itself)."""
+    """x != x is False, for integers (a NaN differs from itself)."""
     left, right = n.src
-    return filled(n, False) if left is right and not left.dtype.is_float else None
+    return filled(n, False) if left is right and left.dtype.is_integer else None
 
 
 @rule(Op.MUL, "finite", beside=Op.CONST)
