@@ -9,7 +9,7 @@ from schedulog.facts import build, compose
 from schedulog.facts.node import Node
 from schedulog.facts.symbolic import Size
 from schedulog.indexing import selection
-from schedulog.operands import Axes, axes_of, flat, whole_shape
+from schedulog.operands import Axes, axes_of, flat, inside, padding, whole_shape
 from schedulog.operators import Operators
 
 
@@ -53,11 +53,11 @@ class Movements(Operators):
 
     def pad(self, widths: Sequence[tuple[Size, Size]]) -> Self:
         """(begin, end) zeros around each axis."""
-        return self._unary("pad", lambda n, label: build.pad(n, list(widths), label))
+        return self._unary("pad", lambda n, label: build.pad(n, padding(widths), label))
 
     def shrink(self, bounds: Sequence[tuple[Size, Size]]) -> Self:
         """The window [begin, end) of each axis."""
-        return self._moved("shrink", lambda n, label: build.shrink(n, list(bounds), label))
+        return self._moved("shrink", lambda n, label: build.shrink(n, inside(bounds, n), label))
 
     def flip(self, axis: Axes = None) -> Self:
         """Reversed along `axis` (all axes if None)."""

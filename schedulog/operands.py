@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from schedulog.errors import GraphError
 from schedulog.facts import build, compose
 from schedulog.facts.dtype import DType, float64, from_numpy, named
 from schedulog.facts.node import Node, Shape
-from schedulog.facts.symbolic import Expr, Size, equal, lower_bound, prod
+from schedulog.facts.symbolic import Expr, Size, equal, less, lower_bound, prod
 from schedulog.numeric import Operand, converted, fits
 
 Axes = int | Sequence[int] | None
@@ -98,6 +98,30 @@ def whole_shape(shape: Shape, n: Node) -> Shape:
         raise GraphError("SL221", f"cannot reshape {list(n.shape)} to {list(shape)}",
                          reason="the number of elements must be the same, whatever the variables are")  # fmt: skip
     return tuple(sizes)
+
+
+def inside(bounds: Sequence[tuple[Size, Size]], n: Node) -> list[tuple[Size, Size]]:
+    """Windows [begin, end) of a value's axes. Raises GraphError (SL221): the variables may put one outside."""
+    windows = list(bounds)
+    for size, (begin, end) in zip(n.shape, windows, strict=False):
+        _ascending("shrink", 0, begin, end, size)
+    return windows
+
+
+def padding(widths: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
+    """Zeros before and after each axis. Raises GraphError (SL221): the variables may make one negative."""
+    for size in chain.from_iterable(widths):
+        _ascending("pad", 0, size)
+    return list(widths)
+
+
+def _ascending(movement: str, *sizes: Size) -> None:
+    """Leaves what is wrong whatever the variables are to the movement itself."""
+    for low, high in pairwise(sizes):
+        if isinstance(less(high, low), Expr):
+            raise GraphError("SL221", f"{movement} for which it is not clear whether {low} <= {high}",
+                             reason="it has to be right whatever the variables are",
+                             help="give the variables bounds that tell")  # fmt: skip
 
 
 def fitted(value: Any, shape: Shape, like: Node) -> Node:

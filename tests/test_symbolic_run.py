@@ -271,6 +271,9 @@ def test_what_only_some_values_allow_is_refused() -> None:
     assert code_of(lambda: x[n : M.bind(2)]) == "SL218"
     assert code_of(lambda: x[:n:2]) == "SL218"
     assert code_of(lambda: x[:n] + x) == "SL211"
+    assert code_of(lambda: x.shrink([(0, n * 3), (0, 10)])) == "SL221"
+    assert code_of(lambda: x.shrink([(n - 2, 5), (0, 10)])) == "SL221"
+    assert code_of(lambda: x.pad([(n - 2, 0), (0, 0)])) == "SL221"
     assert code_of(lambda: Tensor(np.zeros(3, np.uint8)) + (n + 251)) == "SL216"
 
 
