@@ -13,7 +13,7 @@ from schedulog.codegen.values import Computation, Constant, Index, Load, Reducti
 from schedulog.facts.symbolic import Variable, upper_bound
 
 SMALLEST_TILE: Final = 4
-MOST_TESTED: Final = 16  # loads with tests in tiles, where each is a loop: compiling takes their square
+MOST_TESTED: Final = 64  # loads with tests in tiles, where each is a loop: compiling takes their square
 PARALLEL_WORK: Final = 50_000  # operations below which starting threads costs more than it saves
 ENOUGH_TRIPS: Final = 16  # steps that keep the threads of most machines busy
 VECTOR: Final = 8.0  # how much cheaper an operation is in a vectorised loop, roughly
