@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import ml_dtypes
 import numpy as np
@@ -81,6 +82,9 @@ SCALARS: tuple[DType, ...] = (
 )  # fmt: skip
 
 
+_IMAGE: Final = re.compile(r"image([fh])\[([0-9]{1,18}),([0-9]{1,18}),([0-9]{1,18})\]")
+
+
 def unsigned(width: int) -> DType:
     """The unsigned integer of 1, 2, 4 or 8 bytes."""
     return {1: uint8, 2: uint16, 4: uint32, 8: uint64}[width]
@@ -97,10 +101,9 @@ def named(name: str) -> DType:
     for candidate in (*SCALARS, void):
         if candidate.name == name:
             return candidate
-    if name.startswith(("imagef[", "imageh[")) and name.endswith("]"):
-        shape = tuple(int(part) for part in name[7:-1].split(",") if part.isdigit())
-        if len(shape) == 3:
-            return image("half" if name[5] == "h" else "float", shape)
+    found = _IMAGE.fullmatch(name)
+    if found is not None:
+        return image("half" if found[1] == "h" else "float", tuple(map(int, found.groups()[1:])))
     raise GraphError(
         "SL202",
         f"unknown dtype `{name}`",

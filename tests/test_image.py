@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from schedulog.errors import GraphError
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
-from schedulog.facts.dtype import DType, float16, float32, image
+from schedulog.facts.dtype import DType, float16, float32, image, named
 from schedulog.facts.graph import Graph, graph_of
 from schedulog.facts.node import Node, node
 from schedulog.facts.ops import Op
@@ -98,3 +99,14 @@ def test_an_image_operation_mixes_with_its_elements() -> None:
     total = node(Op.ADD, (x, x), None, FULL)
     found = schedule([build.cast(total, float32)]).execute(device="numpy")["out0"]
     np.testing.assert_array_equal(found.ravel(), VALUES + VALUES)
+
+
+@pytest.mark.parametrize(
+    "name", ["imagef[1,2,3,x]", "imagef[1,2,3,]", "imagef[,1,2,3]", "imagef[1,2]", "imagef[1,2,\N{SUPERSCRIPT TWO}]",
+             "imagef[-1,2,3]", "imagex[1,2,3]", "imageh[" + "9" * 5000 + ",1,4]", "imageh[1,2,3]\n"],
+)  # fmt: skip
+def test_what_names_no_image(name: str) -> None:
+    assert named("imageh[2,3,4]") == HALF
+    with pytest.raises(GraphError) as caught:
+        named(name)
+    assert caught.value.code == "SL202"
