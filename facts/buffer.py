@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedulog.errors import GraphError
-from schedulog.facts.device_name import DEFAULT
+from schedulog.facts.device_name import DEFAULT, spelled
 from schedulog.facts.dtype import DType
 
 
@@ -40,7 +40,7 @@ class Buffer:
             )
         self.size = size
         self.dtype = dtype
-        self.device = device
+        self.device = spelled(device)
         self.name = name
         self.array = None if array is None else np.ascontiguousarray(array).reshape(-1)
 

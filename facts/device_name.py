@@ -16,6 +16,15 @@ def parts(device: str) -> tuple[str, str]:
     return kind.lower(), "" if instance == "0" else instance
 
 
+def spelled(device: str) -> str:
+    """The one spelling of a device's name in graphs: "c:0" is "c" and "c:01" is "c:1"; what is no number stays as it is."""
+    kind, colon, instance = device.partition(":")
+    if not colon or not (instance.isascii() and instance.isdecimal()) or is_file(device):
+        return device
+    number = instance.lstrip("0")
+    return f"{kind}:{number}" if number else kind
+
+
 def is_file(device: str) -> bool:
     """Whether the device is a file ("disk:/path/to/it")."""
     return parts(device)[0] == _DISK

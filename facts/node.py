@@ -16,7 +16,7 @@ from schedulog.facts.arguments import (
     check_window,
     no_bool,
 )
-from schedulog.facts.device_name import is_file
+from schedulog.facts.device_name import is_file, spelled
 from schedulog.facts.dtype import DType, bool_, void
 from schedulog.facts.interning import Interned
 from schedulog.facts.number import wrapped
@@ -37,6 +37,10 @@ class ConstArg:
     shape: Shape
     device: str
 
+    def __post_init__(self) -> None:
+        if ":" in self.device:
+            object.__setattr__(self, "device", spelled(self.device))
+
     def key(self) -> object:
         """Tells 0 from 0.0, 0.0 from -0.0 and one NaN from no other, so that equal keys print equal code."""
         return (type(self.value), repr(self.value), self.shape, self.device)
@@ -56,6 +60,10 @@ class CopyArg:
 
     device: str
     clone: bool = False
+
+    def __post_init__(self) -> None:
+        if ":" in self.device:
+            object.__setattr__(self, "device", spelled(self.device))
 
 
 class Node:

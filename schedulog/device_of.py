@@ -7,7 +7,7 @@ from typing import Final
 
 from schedulog.errors import DeviceError
 from schedulog.facts import build
-from schedulog.facts.device_name import DEFAULT, file_device, file_path, is_file, parts
+from schedulog.facts.device_name import DEFAULT, file_device, file_path, is_file, parts, spelled
 from schedulog.facts.file_buffer import open_file_buffer, unopened
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
@@ -40,7 +40,7 @@ def known_device(name: str) -> str:
     if kind not in (*device_names(), _HOST) or (instance and not instance.isdecimal()):
         raise DeviceError("SL500", f"there is no device `{name}`", where=caller(),
                           help=f"devices: {', '.join((_SPELLED, _HOST, *device_names()))}, and `c:1` for another c")  # fmt: skip
-    return f"{kind}:{instance}" if instance else kind
+    return spelled(f"{kind}:{instance}") if instance else kind
 
 
 def memory_device(name: str) -> str:

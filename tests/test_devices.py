@@ -54,6 +54,18 @@ def test_what_a_name_stands_for(name: str, found: tuple[str, str]) -> None:
     assert executor(name, "numpy", {"c", "numpy"}) == Executor(*found)
 
 
+def test_a_device_has_one_spelling() -> None:
+    one, two = memory([1, 2], "numpy:0"), memory([3, 4], "numpy")
+    both = build.alu(
+        Op.ADD, copy(one, "numpy:00"), build.alu(Op.ADD, two, build.const(1, float32, (2,), "numpy:0"))
+    )
+    run = schedule(both)
+    assert [kernel.kind for kernel in run.kernels] == ["store"] and run.kernels[0].device == "numpy"
+    assert run.execute({}, "numpy")["out0"].tolist() == [5, 7]
+    assert Tensor([1.0], device="numpy:01").device == "numpy:1"
+    assert memory([1], "numpy:one").device == "numpy:one" and memory([1], "disk:0").device == "disk:0"
+
+
 @pytest.mark.parametrize("pair", [("numpy", "numpy:1"), ("cpu:0", "cpu:1"), ("", "numpy:1")])
 def test_kernels_of_two_devices_take_turns(pair: tuple[str, str]) -> None:
     run = schedule(ping_pong(*pair, 5))
