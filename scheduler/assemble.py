@@ -96,7 +96,7 @@ def _self_assign(graph: Graph, kernel: int, content: int) -> ScheduleError:
         f"self-assign: {graph.describe(kernel)} reads {graph.describe(content)}, which it overwrites, out of order",
         where=graph.name,
         reason="while it runs some elements are old and others new, so this policy takes its own target only in order",
-        help="read the buffer through .contiguous() before assigning to it, or set copy_on_hazard=1, which copies "
+        help="store what is moved, as in x.T.contiguous(), and read that; or set copy_on_hazard=1, which copies "
         "the old content aside where that is needed",
     )
 

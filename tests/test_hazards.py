@@ -12,6 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from schedulog.errors import ScheduleError
 from schedulog.facts import build
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.dtype import (
@@ -271,3 +272,19 @@ def test_the_rewrite_that_stores_a_value_stands_among_the_rewrites() -> None:
     write = build.assign(build.buffer(memory), build.const(0, float32, (SIZE,)))
     run = schedule(graph_of([value, write], inputs={"m": memory}))
     assert run.sql("select rule from rewrite") == [("stored-memory",), ("value-of-overwritten",)]
+
+
+def test_the_way_out_of_a_self_assign_is_one() -> None:
+    place = build.buffer(Buffer(4, float32, "", "m"), (2, 2))
+    turned = build.permute(place, (1, 0))
+
+    def assign(moved: Node) -> Graph:
+        return graph_of([build.assign(place, build.alu(Op.ADD, place, moved))], inputs={"m": place.base.arg})
+
+    with pytest.raises(
+        ScheduleError, match=r"\(m\), which it overwrites.*\n.*\n.*\n  help: .*x\.T\.contiguous\(\)"
+    ):
+        schedule(assign(turned), rules=["classic"])
+    run = schedule(assign(build.contiguous(turned)), rules=["classic"])
+    found = run.execute({"m": np.arange(4, dtype=np.float32)})
+    assert found["out0"].tolist() == [[0, 3], [3, 6]]

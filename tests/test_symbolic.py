@@ -200,6 +200,9 @@ def test_errors() -> None:
     assert code_of(lambda: evaluate(I + J, {"i": 10, "j": 0})) == "SL223"
     assert code_of(lambda: Variable("x", 3, 2)) == "SL223"
     assert code_of(lambda: I.bind(10)) == "SL223"
+    assert code_of(lambda: I.bind(2.0)) == "SL223"  # type: ignore[arg-type]
+    assert code_of(lambda: I.bind("2")) == "SL223"  # type: ignore[arg-type]
+    assert code_of(lambda: Variable("x", 0, 2.5)) == "SL223"  # type: ignore[arg-type]
     assert code_of(lambda: I // J) == "SL224"
     assert code_of(lambda: 7 % (I - 2)) == "SL224"
 

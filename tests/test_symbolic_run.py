@@ -242,6 +242,11 @@ def test_values_for_which_a_graph_has_no_meaning_are_refused(name: str, device: 
     assert code_of(lambda: schedule([BEYOND[name](n.bind(wrong))]).execute({}, device)) in ("SL221", "SL512")
 
 
+def test_a_value_may_be_an_integer_of_numpy() -> None:
+    assert Tensor(WHOLE)[: N.bind(np.int64(2))].shape[0] == N.bind(2)  # type: ignore[arg-type]
+    assert Tensor(WHOLE)[: N.bind(np.uint8(2))].numpy().shape == (2, 10)  # type: ignore[arg-type]
+
+
 def test_a_value_that_is_no_integer() -> None:
     run, inputs = schedule(windowed(2)), {"x": np.zeros(40, np.float32)}
     assert code_of(lambda: run.execute(inputs, variables={"n": 2.5})) == "SL511"  # type: ignore[dict-item]

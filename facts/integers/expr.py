@@ -6,6 +6,7 @@ digest is the same in every process.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Final
@@ -134,7 +135,7 @@ class Variable(Atom):
     """An integer known by name, at least `min` and at most `max`; `value` is what it is bound to, or None.
 
     Serves for symbolic sizes and for loop indices. Variables are equal if all four agree. Raises GraphError SL223 if
-    the bounds cross or the value is outside them.
+    the bounds cross, the value is outside them, or one is no integer.
     """
 
     __slots__ = ("name", "value")
@@ -143,6 +144,9 @@ class Variable(Atom):
     value: int | None
 
     def __init__(self, name: str, min: int, max: int, value: int | None = None) -> None:
+        if not (type(min) is type(max) is int and (value is None or type(value) is int)):
+            min, max = _whole(name, min), _whole(name, max)
+            value = None if value is None else _whole(name, value)
         if min > max or (value is not None and not min <= value <= max):
             raise GraphError(
                 "SL223",
@@ -165,6 +169,13 @@ class Variable(Atom):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Variable, (self.name, self.min, self.max, self.value)
+
+
+def _whole(name: str, given: object) -> int:
+    try:
+        return operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise GraphError("SL223", f"variable {name} with {given!r}", reason="a size is an integer") from None
 
 
 class _Pair(Atom):
