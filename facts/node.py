@@ -17,10 +17,11 @@ from schedulog.facts.arguments import (
     no_bool,
 )
 from schedulog.facts.device_name import is_file, spelled
-from schedulog.facts.dtype import DType, bool_, void
+from schedulog.facts.dtype import DType
 from schedulog.facts.interning import Interned
 from schedulog.facts.number import wrapped
-from schedulog.facts.ops import ARITY, COMPARISON, ELEMENTWISE, Op
+from schedulog.facts.ops import ARITY, Op
+from schedulog.facts.result_dtype import result_dtype
 from schedulog.facts.symbolic import Size, Variable, upper_bound
 from schedulog.facts.view import ViewStack
 from schedulog.facts.views.reach import check_reach
@@ -118,17 +119,11 @@ class Node:
 
 _INTERNED: Final[Interned[Node]] = Interned()
 
-_TYPED: Final = frozenset({Op.CONST, Op.CAST, Op.BITCAST, Op.BIND, Op.BUFFER_VIEW})
-"""Operations whose dtype does not follow from their operands."""
-
 _SIZED: Final = frozenset({Op.BUFFER, Op.CONST, Op.VIEW})
 """Operations whose result can be larger than their operands."""
 
 _PLACED: Final = frozenset({Op.BUFFER, Op.COPY})
 """Operations whose argument says where they are."""
-
-_ALIKE: Final = ELEMENTWISE - _TYPED - {Op.WHERE, Op.SHL, Op.SHR}
-"""Operations on operands of one dtype."""
 
 
 def node(
@@ -152,7 +147,7 @@ def node(
     SL225 a view of what its source does not have, SL226 a value larger than any machine can count.
     """
     _check_arity(op, src)
-    dtype = _dtype(op, src, arg, dtype)
+    dtype = result_dtype(op, src, arg, dtype)
     if op is Op.CONST:
         arg = _constant(arg, dtype)
     key = _key(op, src, arg, dtype)
@@ -316,53 +311,6 @@ def _bitcast_shape(source: Node, dtype: DType) -> Shape:
         raise GraphError("SL212", f"bitcast of {source.dtype}{list(source.shape)} to {dtype}",
                          reason="the last axis does not hold a whole number of elements")  # fmt: skip
     return (*source.shape[:-1], last // dtype.itemsize)
-
-
-def _dtype(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType | None) -> DType:
-    if op in _TYPED:
-        if dtype is None:
-            raise GraphError("SL212", f"{op} needs a dtype")
-        return dtype
-    derived = _derived_dtype(op, src, arg)
-    if dtype is None or dtype is derived or dtype == derived:
-        return derived
-    # An image is another place for the same floats, which its users may not know of.
-    if dtype.image is None and derived.image is None:
-        raise GraphError("SL212", f"{op} gives {derived}, not {dtype}", reason="its dtype follows from its operands",
-                         help="cast it")  # fmt: skip
-    return dtype
-
-
-def _derived_dtype(op: Op, src: tuple[Node, ...], arg: Any) -> DType:
-    if op in _ALIKE:
-        _same_dtype(op, src)
-        return bool_ if op in COMPARISON else src[0].dtype
-    match op:
-        case Op.SINK:
-            return void
-        case Op.BUFFER:
-            kind: DType = arg.dtype
-            return kind
-        case Op.ASSIGN if arg is not None:
-            return src[1].dtype
-        case Op.WHERE:
-            _same_dtype(op, src[1:])
-            return src[1].dtype
-    return src[0].dtype
-
-
-def _same_dtype(op: Op, src: tuple[Node, ...]) -> None:
-    first = src[0].dtype
-    for s in src:
-        kind = s.dtype
-        if kind is first or kind.name == first.name or kind.image is not None or first.image is not None:
-            continue
-        raise GraphError(
-            "SL212",
-            f"{op} of dtypes {' and '.join(str(s.dtype) for s in src)}",
-            reason="operands of an elementwise operation have one dtype",
-            help="cast one of them first",
-        )
 
 
 def _place(op: Op, src: tuple[Node, ...], arg: Any) -> tuple[bool, str]:
