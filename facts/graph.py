@@ -10,11 +10,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
-from schedulog.errors import GraphError
+from schedulog.errors import GraphError, shown
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.node import Node, node, topological
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import render
+from schedulog.facts.used_variables import of_each_kind
 
 _LABEL: Final = 80
 """Characters of a node's name that are shown where it is described."""
@@ -54,6 +55,11 @@ class Graph:
         return {n: i for i, n in enumerate(self.nodes)}
 
     @cached_property
+    def symbolic(self) -> tuple[Node, ...]:
+        """A node for each way in which nodes depend on variables (see `of_each_kind`)."""
+        return tuple(of_each_kind(self.nodes))
+
+    @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         """The memory the graph reads or overwrites, by first appearance."""
         return tuple(dict.fromkeys(n.arg for n in self.nodes if n.op is Op.BUFFER))
@@ -70,7 +76,7 @@ class Graph:
         """`describe` with all of the user's name for the node."""
         n = self.nodes[position]
         shape = ",".join(render(s) for s in n.shape)
-        return f"n{position} {n.op.lower()} {n.dtype}[{shape}]" + (f" ({n.label})" if n.label else "")
+        return f"n{position} {n.op.lower()} {n.dtype}[{shape}]" + (f" ({shown(n.label)})" if n.label else "")
 
 
 def in_short(described: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
@@ -21,6 +21,14 @@ def used_variables(n: Node) -> Iterable[Variable]:
     return ()
 
 
-def is_symbolic(n: Node) -> bool:
-    """Whether a node's argument, or the shape of what it is made of, depends on variables."""
-    return bool(used_variables(n)) or any(not isinstance(size, int) for s in n.src for size in s.shape)
+def of_each_kind(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes whose argument, or the shape of what they are made of, depends on variables: of those that depend on them
+    in one way, the first."""
+    seen: set[object] = set()
+    for n in nodes:
+        if used_variables(n) or any(not isinstance(size, int) for s in n.src for size in s.shape):
+            look = n.arg if n.op in (Op.VIEW, Op.ASSIGN, Op.BIND) else None
+            kind = (look, n.dtype.itemsize, n.shape, *((s.shape, s.dtype.itemsize) for s in n.src[:1]))
+            if kind not in seen:
+                seen.add(kind)
+                yield n

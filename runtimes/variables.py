@@ -7,10 +7,11 @@ import operator
 from collections.abc import Iterator, Mapping
 
 from schedulog.errors import DeviceError
+from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.facts.symbolic import Variable
-from schedulog.facts.used_variables import is_symbolic, used_variables
+from schedulog.facts.used_variables import used_variables
 from schedulog.runtimes.strided import look, numbers
 from schedulog.scheduler.kernels import Schedule
 
@@ -29,7 +30,7 @@ def variable_values(schedule: Schedule, given: Mapping[str, int]) -> dict[str, i
                               help="variables: " + (", ".join(schedule.variables) or "none"))  # fmt: skip
         values[name] = _integer(name, value)
     if values:
-        _check(schedule, values)
+        _check(schedule.graph, values)
     return values
 
 
@@ -40,21 +41,10 @@ def _integer(name: str, value: object) -> int:
         raise DeviceError("SL511", f"variable {name} = {value} is no integer") from None
 
 
-def _check(schedule: Schedule, values: Mapping[str, int]) -> None:
-    graph = schedule.graph
-    alike: set[object] = set()
-    for n in filter(is_symbolic, graph.nodes):
+def _check(graph: Graph, values: Mapping[str, int]) -> None:
+    for n in graph.symbolic:
         for variable in used_variables(n):
             _check_bounds(variable, values)
-        kind = (
-            n.shape,
-            n.arg if n.op in (Op.VIEW, Op.ASSIGN) else None,
-            _pieces(n),
-            *(s.shape for s in n.src[:1]),
-        )
-        if kind in alike:
-            continue
-        alike.add(kind)
         wrong = next(_faults(n, values), None)
         if wrong is not None:
             text = ", ".join(f"{name} = {value}" for name, value in values.items())
@@ -77,7 +67,8 @@ def _faults(n: Node, values: Mapping[str, int]) -> Iterator[str]:
     if n.op not in (Op.VIEW, Op.ASSIGN) or n.arg is None:
         return
     source = n.src[0]
-    count = math.prod(numbers(source.shape, values)) * _pieces(n)
+    # An assign may count memory in pieces of its elements.
+    count = math.prod(numbers(source.shape, values)) * (source.dtype.itemsize // n.dtype.itemsize)
     for view in n.arg.views:
         seen = look(view, values)
         for (begin, end), size in zip(seen.mask or (), seen.shape, strict=False):
@@ -87,8 +78,3 @@ def _faults(n: Node, values: Mapping[str, int]) -> Iterator[str]:
         if not (first >= 0 and last < count):
             yield f"would show elements {first} to {last} of {count}"
         count = math.prod(seen.shape)
-
-
-def _pieces(n: Node) -> int:
-    """As how many elements a view counts one of the node's operand."""
-    return n.src[0].dtype.itemsize // n.dtype.itemsize if n.op in (Op.VIEW, Op.ASSIGN) else 1

@@ -250,7 +250,8 @@ def test_a_value_may_be_an_integer_of_numpy() -> None:
 def test_a_value_that_is_no_integer() -> None:
     run, inputs = schedule(windowed(2)), {"x": np.zeros(40, np.float32)}
     assert code_of(lambda: run.execute(inputs, variables={"n": 2.5})) == "SL511"  # type: ignore[dict-item]
-    assert run.execute(inputs, variables={"n": np.int64(3)})["out1"].shape == (3,)
+    three: Any = np.int64(3)
+    assert run.execute(inputs, variables={"n": three})["out1"].shape == (3,)
 
 
 def test_two_values_of_one_variable_in_one_call() -> None:
