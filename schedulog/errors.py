@@ -12,6 +12,15 @@ _LONGEST: Final = 160
 """Characters of a line that are shown: a rule or a graph may stand on one line of megabytes."""
 
 
+def shown(text: str) -> str:
+    """A name as it is shown on a line: a graph's names may come from anywhere, and hold what a terminal would obey."""
+    return _escaped(" ".join(text.split("\n")).replace("\t", " "))
+
+
+def _escaped(text: str) -> str:
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A place in a text file: 1-based line and column, and how many characters to underline."""
@@ -64,7 +73,7 @@ class SchedulogError(Exception):
             lines.append(f"  why: {self.reason}")
         if self.help:
             lines.append(f"  help: {self.help}")
-        return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], "\n".join(lines))
+        return _escaped("\n".join(lines))
 
 
 class RuleError(SchedulogError):

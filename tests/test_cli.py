@@ -666,3 +666,15 @@ def test_a_command_that_is_asked_to_end_leaves_no_compiler(
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
     assert not list((tmp_path / "cache").glob("*build-*"))
+
+
+def test_names_of_a_graph_do_not_reach_the_terminal_as_orders(tmp_path: Path, command: Command) -> None:
+    memory = Buffer(4, float32, name="x")
+    x = build.buffer(memory, (4,))
+    path = tmp_path / "g.json"
+    total = build.alu(Op.ADD, x, x, label="a\x1b[2J\nb")
+    graph = graph_of([total], name="\x1b[31m\nred", outputs=["\x1b]0;title\x07"], inputs={"x": memory})
+    path.write_text(write_graph(graph), encoding="utf-8")
+    said = command("run", path, "--random", "0").out + command("why", path, "stored(n1)").out
+    assert "\x1b" not in said and "\x07" not in said
+    assert "\\x1b[31m red: " in said and "\\x1b]0;title\\x07" in said and "(a\\x1b[2J b)" in said

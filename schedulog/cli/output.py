@@ -14,6 +14,8 @@ from typing import Any, Final, TextIO
 
 import typer
 
+from schedulog.errors import shown
+
 _PIECE: Final = re.compile(r"\w\([^()]*\)|\{[^{}]*\}|by \S+$")
 _JOINED: Final = "\0"
 """Stands for a blank at which a line is not parted."""
@@ -69,7 +71,7 @@ def fitted(line: str, columns: int) -> list[str]:
 def _text(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("\n", " ")
+    return f"{value:.4g}" if isinstance(value, float) else shown(str(value))
 
 
 @contextmanager

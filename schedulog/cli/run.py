@@ -13,7 +13,7 @@ import typer
 from schedulog.cli.inputs import check_given, check_options, pairs, random_inputs, read_array
 from schedulog.cli.output import print_json, print_table, working
 from schedulog.cli.source import Bindings, Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
-from schedulog.errors import SchedulogError
+from schedulog.errors import SchedulogError, shown
 from schedulog.scheduler.units import size_text
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _save(run: Run, request: _Request) -> None:
 
 def _show_kernels(run: Run) -> None:
     graph = run.graph
-    typer.echo(f"{graph.name}: {len(graph.nodes)} nodes, {len(run.kernels)} kernels")
+    typer.echo(f"{shown(graph.name)}: {len(graph.nodes)} nodes, {len(run.kernels)} kernels")
     columns = ("kernel", "computes", "value", "read", "written", "because of")
     print_table(columns, [_kernel_row(kernel) for kernel in run.kernels])
 
