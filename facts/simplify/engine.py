@@ -10,6 +10,7 @@ from schedulog.errors import GraphError
 from schedulog.facts.node import Node, remade
 from schedulog.facts.ops import Op
 from schedulog.facts.simplify.rule import Rule
+from schedulog.facts.simplify.writes import Writes
 
 MOST_REWRITES: Final = 10_000
 """The most rewrites that one node may cause beyond those of its sources."""
@@ -29,14 +30,22 @@ class Engine:
 
     `instead` replaces some nodes before anything else is done with them, under the name `because`. A node's sources
     are rewritten first; a node whose sources changed is made again and starts over, and so is what a rule gives. So the
-    result depends on the nodes alone, not on the order in which they are asked for.
+    result depends on the nodes alone, not on the order in which they are asked for. With `writes`, no rule is applied
+    that would lose an assign.
     """
 
-    def __init__(self, rules: Iterable[Rule], instead: Mapping[Node, Node], because: str = "") -> None:
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        instead: Mapping[Node, Node],
+        because: str = "",
+        writes: Writes | None = None,
+    ) -> None:
         self.became: dict[Node, Node] = {}
         self.rewrites: list[Rewrite] = []
         self._instead = instead
         self._because = because
+        self._writes = writes
         given = tuple(rules)
         self._early = _by_op(rule for rule in given if rule.early)
         self._rules = _by_op(rule for rule in given if not rule.early)
@@ -106,7 +115,7 @@ class Engine:
     def _applied(self, rules: tuple[Rule, ...], forms: list[Node], current: Node) -> bool:
         for rule in rules:
             result = rule.apply(current)
-            if result is not None:
+            if result is not None and (self._writes is None or not self._writes.lost(current, result)):
                 self._add(forms, rule.id, result)
                 return True
         return False

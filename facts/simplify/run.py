@@ -14,6 +14,7 @@ from schedulog.facts.place import overwritten
 from schedulog.facts.simplify import arithmetic, constants, powers, storage, views
 from schedulog.facts.simplify.engine import Engine, Rewrite
 from schedulog.facts.simplify.rule import Preserves, Rule, rules_in
+from schedulog.facts.simplify.writes import Writes
 
 RULES: Final[tuple[Rule, ...]] = tuple(
     rule for group in (views, arithmetic, constants, powers, storage) for rule in rules_in(group)
@@ -50,19 +51,22 @@ def simplify(
     first and in their order.
 
     `preserves` says how far values may change: "values" tries only rules that keep every value, "rounding" also those
-    that may round otherwise, "finite" also those that hold for finite values only. `without` leaves out rules by id.
+    that may round otherwise, "finite" also those that hold for finite values only. With "values", no assign is lost that
+    a value is made of, even where the value does not depend on it. `without` leaves out rules by id.
 
     Deterministic and independent of the order of outputs, nodes and rules' earlier applications. Cost: linear in the
     nodes and applications. Raises GraphError: SL236 for rules that undo each other, SL237 for an unknown rule id.
     """
     rules = _chosen(preserves, without)
-    engine = Engine(rules, {})
-    becomes = {n: engine.rewrite(n) for n in topological((*tensors, graph.sink))}
+    nodes = tuple(topological((*tensors, graph.sink)))
+    writes = Writes(nodes) if preserves == "values" else None
+    engine = Engine(rules, {}, writes=writes)
+    becomes = {n: engine.rewrite(n) for n in nodes}
     rewrites = engine.rewrites
     sink = becomes[graph.sink]
     instead = {} if READ_STORED in without else _readers_of_stored(sink)
     if instead:
-        second = Engine(rules, instead, READ_STORED)
+        second = Engine(rules, instead, READ_STORED, writes)
         final = {n: second.rewrite(n) for n in dict.fromkeys(becomes.values())}
         becomes = {n: final[first] for n, first in becomes.items()}
         rewrites = rewrites + second.rewrites
