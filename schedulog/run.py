@@ -38,6 +38,7 @@ from schedulog.scheduler.record.outcome import attempt
 from schedulog.scheduler.record.queries import ask
 from schedulog.scheduler.record.run_file import save
 from schedulog.scheduler.record.run_record import RunRecord
+from schedulog.scheduler.results import Outcome, outcomes
 from schedulog.scheduler.schedule import Decisions, Scheduler
 from schedulog.scheduler.why.answer import Answer
 from schedulog.scheduler.why.ask import explain
@@ -173,6 +174,13 @@ class Run:
     def items(self) -> tuple[ScheduleItem, ...]:
         """The kernels with their output and input buffers and the user's names for what they compute."""
         return tuple(ScheduleItem.of(kernel) for kernel in self.kernels)
+
+    @cached_property
+    def outcomes(self) -> Mapping[Node, Outcome]:
+        """What the nodes of the graph, as it was before simplification, are once it has run: the output of a kernel, memory,
+        a constant, or what another node shows. Nodes that stay what they are, or that nothing stores, have no entry."""
+        whole = {n: n for n in self.graph.nodes}
+        return outcomes(self.simplified or Simplified(self.graph, whole, ()), self.schedule)
 
     def load(self, device: str | None = None) -> DeviceProgram:
         """The schedule made ready to run, with `device` for what names none; compiled once per device.

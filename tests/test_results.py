@@ -82,3 +82,17 @@ def test_a_look_at_memory_stays_what_it_is_whatever_else_shows_the_same() -> Non
     found = outcomes(simplified, schedule(simplified.graph).schedule)
     assert simplified.becomes[stored] is look
     assert look not in found
+
+
+def test_a_run_says_what_tensors_became() -> None:
+    stored, plain = alu(Op.SQRT, MEMORY), alu(Op.MUL, MEMORY, const(1.0, dt.float32, (6,)))
+    run = schedule([stored, plain])
+    assert {n: (run.outcomes[n].kind, run.outcomes[n].node) for n in (stored, plain)} == {
+        stored: ("kernel", stored),
+        plain: ("buffer", MEMORY),
+    }
+
+
+def test_a_run_without_simplification_says_it_too() -> None:
+    stored = alu(Op.SQRT, MEMORY)
+    assert schedule([stored], simplify=False).outcomes[stored].kernel == 0
