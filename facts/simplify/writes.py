@@ -9,19 +9,23 @@ from schedulog.facts.ops import Op
 
 
 class Writes:
-    """Says which replacements would lose an assign. Each node is looked at once."""
+    """Says which replacements would lose an assign. Each node is looked at once.
+
+    What is behind a node is a number with a bit for each assign: a set for each would fill memory where assigns make a chain.
+    """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._any = any(n.op is Op.ASSIGN for n in nodes)
-        self._behind: dict[Node, frozenset[Node]] = {}
+        self._behind: dict[Node, int] = {}
+        self._bits: dict[Node, int] = {}
 
     def lost(self, before: Node, after: Node) -> bool:
         """Whether `before` is made of an assign that `after` is not made of. An assign itself may be written otherwise."""
         if not self._any or before.op is Op.ASSIGN:
             return False
-        return not self._of(before) <= self._of(after)
+        return self._of(before) & ~self._of(after) != 0
 
-    def _of(self, root: Node) -> frozenset[Node]:
+    def _of(self, root: Node) -> int:
         behind, stack = self._behind, [root]
         while stack:
             n = stack[-1]
@@ -30,6 +34,8 @@ class Writes:
                 stack.extend(waiting)
                 continue
             stack.pop()
-            found = frozenset[Node]().union(*(behind[s] for s in n.src))
-            behind[n] = found | {n} if n.op is Op.ASSIGN else found
+            found = self._bits.setdefault(n, 1 << len(self._bits)) if n.op is Op.ASSIGN else 0
+            for s in n.src:
+                found |= behind[s]
+            behind[n] = found
         return behind[root]
