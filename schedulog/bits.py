@@ -94,12 +94,15 @@ def refuse_detached(detached: bool) -> None:
                          help="take the bitcast again: t.bitcast(dtype)[2:4] = value; or clone() it to write to a copy")  # fmt: skip
 
 
-def refuse_part(n: Node, part: bool) -> None:
+def refuse_part(n: Node, moved: bool, part: bool) -> None:
     """Slices and movements of memory are values of their own; memory is written through the tensor that holds it.
 
-    Raises GraphError SL228 for a `part`, which indexing has taken out of a tensor, and for other looks at memory.
+    Raises GraphError SL228 for a `part`, which indexing has taken out of a tensor, and for what is `moved` and another look
+    at memory.
     """
     memory = n.base
+    if not moved:
+        return
     if part:
         whole = False
     elif shows_bits(n):

@@ -16,14 +16,17 @@ from schedulog.operators import Operators
 class Movements(Operators):
     """Reshaping, reordering, repeating, padding and taking parts of whatever has a node."""
 
-    __slots__ = ("part",)
+    __slots__ = ("moved", "part")
 
+    moved: bool
+    """Whether this is a movement of another value: where it is a look at memory, who writes to it may mean the other. Padding
+    is none, nor is a cast: what they make is new, as with numpy."""
     part: bool
     """Whether this was taken out of another value by indexing, be it all of it: who writes to it may mean the other."""
 
     def _moved(self, name: str, make: Callable[[Node, str], Node]) -> Self:
         moved = self._unary(name, make)
-        moved.part = self.part
+        moved.moved, moved.part = True, self.part
         return moved
 
     @property
@@ -86,5 +89,5 @@ class Movements(Operators):
 
     def __getitem__(self, key: Any) -> Self:
         taken = self._unary("getitem", lambda n, label: selection(key, self.node.shape).of(n, label))
-        taken.part = True
+        taken.moved = taken.part = True
         return taken

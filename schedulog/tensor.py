@@ -76,7 +76,8 @@ class Tensor(Movements):
         self, data: ArrayLike, dtype: DTypeLike | DType | None = None, device: str = "default"
     ) -> None:
         place = memory_device(device)
-        self.owner, self.bits, self.detached, self.part = True, False, False, False
+        self.owner = True
+        self.bits = self.detached = self.moved = self.part = False
         self.node = placed("array", lambda label: stored(data, dtype, label, place))
 
     @classmethod
@@ -84,7 +85,7 @@ class Tensor(Movements):
         """The tensor whose value is that of a graph node."""
         tensor = cls.__new__(cls)
         tensor.node = node
-        tensor.owner = tensor.bits = tensor.detached = tensor.part = False
+        tensor.owner = tensor.bits = tensor.detached = tensor.moved = tensor.part = False
         PENDING.add(tensor)
         return tensor
 
@@ -292,7 +293,7 @@ class Tensor(Movements):
         """
         with PENDING.turn:
             refuse_file(self.node)
-            refuse_part(self.node, self.part)
+            refuse_part(self.node, self.moved, self.part)
             memory = self._place()
             write = placed("setitem", lambda label: self._written(memory, key, value, label))
             if write.size:
@@ -323,7 +324,7 @@ class Tensor(Movements):
         """
         with PENDING.turn:
             refuse_file(self.node)
-            refuse_part(self.node, self.part)
+            refuse_part(self.node, self.moved, self.part)
             place = self._place()
             write = placed(
                 "assign", lambda label: build.assign(place, fitted(value, self.shape, place), label)

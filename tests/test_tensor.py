@@ -570,3 +570,22 @@ def test_a_write_to_a_part_that_would_be_lost_is_refused(
     assert copy.numpy().any() and not t.numpy().any()
     with pytest.raises(GraphError, match="SL228"):
         Tensor(np.zeros((2, 3))).T[0, 1] = 1
+
+
+@pytest.mark.usefixtures("executed")
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda t: t.pad([(0, 1), (0, 0)]), lambda t: t[1].pad([(1, 0)]), lambda t: t[1].astype(t.dtype),
+        lambda t: concatenate([t[1:]]),
+    ],
+    ids=["padded", "padded row", "cast row", "joined alone"],
+)  # fmt: skip
+def test_what_numpy_makes_anew_can_be_written_to(made: Callable[[Tensor], Tensor]) -> None:
+    t = Tensor(np.arange(6.0).reshape(2, 3))
+    new = made(t)
+    right = new.numpy()
+    new[0] = 9
+    right[0] = 9
+    assert new.tolist() == right.tolist() and made(t).assign(7).numpy().min() == 7
+    assert t.tolist() == [[0, 1, 2], [3, 4, 5]]
