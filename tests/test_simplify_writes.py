@@ -26,6 +26,11 @@ KNOWN: Final[Mapping[str, Callable[[Node], Node]]] = {
     "the other choice": lambda a: alu(Op.WHERE, const(True, dt.bool_, (4,)), ONE, a),
     "hidden": lambda a: shrink(pad(alu(Op.NEG, a), ((4, 0),)), ((0, 4),)),
     "nothing of it": lambda a: shrink(alu(Op.NEG, a), ((0, 0),)),
+    "nothing of it, assigned elsewhere": lambda a: assign(
+        shrink(buffer(Buffer(4, dt.int32, "", "y", np.zeros(4, np.int32))), ((0, 0),)),
+        shrink(alu(Op.NEG, a), ((0, 0),)),
+    ),
+    "nothing of it, assigned": lambda a: assign(shrink(a, ((0, 0),)), shrink(alu(Op.NEG, a), ((0, 0),))),
 }
 
 

@@ -21,6 +21,8 @@ def nothing(n: Node) -> Node | None:
     """A value without elements is the constant 0 of its shape. A copy to a file makes the file all the same."""
     if n.size or _makes_file(n):
         return None
+    if n.op is Op.ASSIGN:
+        return n.src[1]  # it writes nothing, but what it is made of may be an assign
     base = n.base
     return None if base.op is Op.CONST and base.arg.value == 0 else filled(n, 0)
 

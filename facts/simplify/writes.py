@@ -21,9 +21,12 @@ class Writes:
 
     def lost(self, before: Node, after: Node) -> bool:
         """Whether `before` is made of an assign that `after` is not made of. An assign itself may be written otherwise."""
-        if not self._any or before.op is Op.ASSIGN:
+        if not self._any:
             return False
-        return self._of(before) & ~self._of(after) != 0
+        behind = self._of(before)
+        if before.op is Op.ASSIGN:
+            behind &= ~self._bits[before]
+        return behind & ~self._of(after) != 0
 
     def _of(self, root: Node) -> int:
         behind, stack = self._behind, [root]
