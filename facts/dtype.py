@@ -39,6 +39,9 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.name,)
+
     def to_numpy(self) -> np.dtype[Any]:
         """The numpy type that holds this one; bfloat16 comes from ml_dtypes, images are their base type.
 

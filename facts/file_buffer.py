@@ -36,6 +36,10 @@ class FileBuffer(Buffer):
         super().__init__(size, dtype, file_device(path), os.path.basename(path))
         self.stamp = stamp
 
+    def __deepcopy__(self, memo: dict[int, object]) -> FileBuffer:
+        """A copy would be the same file."""
+        return self
+
 
 def open_file_buffer(
     path: str | os.PathLike[str], dtype: DType = uint8, size: int | None = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from schedulog.errors import GraphError, shown
 from schedulog.facts.buffer import Buffer
@@ -43,6 +43,11 @@ class Graph:
     def __post_init__(self) -> None:
         _check_outputs(self)
         _check_inputs(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is computed of the nodes is computed again, so that each of them is copied or pickled once."""
+        mappings = (dict(self.inputs), dict(self.input_shapes), dict(self.assumed))
+        return Graph, (self.sink, self.name, self.outputs, *mappings)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import ref
 
 from schedulog.errors import GraphError
 from schedulog.facts.arguments import (
@@ -25,6 +26,9 @@ from schedulog.facts.result_dtype import result_dtype
 from schedulog.facts.symbolic import Size, Variable, upper_bound
 from schedulog.facts.view import ViewStack
 from schedulog.facts.views.reach import check_reach
+
+if TYPE_CHECKING:
+    from schedulog.facts.copied import Step
 
 ReduceOp = Literal["ADD", "MUL", "MAX"]
 Shape = tuple[Size, ...]
@@ -77,7 +81,7 @@ class Node:
     constants alone can be made anywhere; `device` is then only the one it is meant for.
     """
 
-    __slots__ = ("__weakref__", "arg", "device", "dtype", "label", "op", "placed", "shape", "src")
+    __slots__ = ("__weakref__", "arg", "device", "dtype", "label", "op", "placed", "shape", "src", "step")
 
     op: Op
     dtype: DType
@@ -87,6 +91,8 @@ class Node:
     device: str
     placed: bool
     label: str
+    step: ref[Step]
+    """What pickle writes of the node, while it does."""
 
     @property
     def base(self) -> Node:
@@ -115,6 +121,19 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.dtype}{list(self.shape)}>"
+
+    def __copy__(self) -> Node:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
+        from schedulog.facts.copied import copied
+
+        return copied(self, memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from schedulog.facts.copied import last_of, steps
+
+        return last_of, (steps(self),)
 
 
 _INTERNED: Final[Interned[Node]] = Interned()
@@ -180,6 +199,11 @@ def remade(n: Node, src: tuple[Node, ...]) -> Node:
     fresh.op, fresh.src, fresh.arg, fresh.label = n.op, src, n.arg, n.label
     fresh.dtype, fresh.shape, fresh.placed, fresh.device = n.dtype, n.shape, n.placed, n.device
     return _INTERNED.add(key, fresh)
+
+
+def made_before(op: Op, src: tuple[Node, ...], arg: Any, dtype: DType, label: str) -> Node:
+    """The node of an operation that was checked when it was first made, perhaps by another process."""
+    return node(op, src, arg, dtype, label, moved=True)
 
 
 def _take_over(n: Node, src: tuple[Node, ...]) -> bool:
@@ -325,12 +349,12 @@ def _place(op: Op, src: tuple[Node, ...], arg: Any) -> tuple[bool, str]:
     return False, meant
 
 
-def topological(sinks: Iterable[Node]) -> Iterator[Node]:
+def topological(sinks: Iterable[Node], seen: set[Node] | None = None) -> Iterator[Node]:
     """Every node reachable from `sinks`, sources first: depth first, sources left to right, post-order, each once.
 
-    Iterative, so that a chain of any length passes.
+    Iterative, so that a chain of any length passes. What is in `seen`, which grows, is left out with all under it.
     """
-    seen: set[Node] = set()
+    seen = set() if seen is None else seen
     for sink in sinks:
         if sink in seen:
             continue

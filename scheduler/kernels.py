@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from schedulog.facts.buffer import Buffer
+from schedulog.facts.copied import Step, steps
 from schedulog.facts.graph import Graph
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
@@ -61,6 +62,9 @@ class Kernel:
         """
         return loads_of(self.value, {n: (read.argument, read.view) for n, read in self.reads.items()})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _kernel_of, (steps(self.output, self.value, *self.members, *self.reads), _fields(self))
+
     @property
     def bytes_read(self) -> int:
         """Sizes of the buffers read, each once, in bytes."""
@@ -71,6 +75,19 @@ class Kernel:
     def bytes_written(self) -> int:
         """Bytes of the values stored."""
         return self.value.nbytes
+
+
+def _fields(kernel: Kernel) -> tuple[Any, ...]:
+    """A kernel for pickle and copies, its nodes as steps: those under them have to come before."""
+    reads = {Step.of(n): read for n, read in kernel.reads.items()}
+    members = tuple(map(Step.of, kernel.members))
+    nodes = (Step.of(kernel.output), Step.of(kernel.value))
+    head, tail = (kernel.index, kernel.name, kernel.kind), (kernel.device, kernel.rules, kernel.variables)
+    return (*head, *nodes, kernel.buffers, kernel.stores, reads, members, *tail)
+
+
+def _kernel_of(_: tuple[Node, ...], fields: tuple[Any, ...]) -> Kernel:
+    return Kernel(*fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,3 +141,21 @@ class Schedule:
     results: tuple[Result, ...]
     buffers: tuple[Buffer, ...]
     variables: Mapping[str, int] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kernels = tuple(map(_fields, self.kernels))
+        results = tuple((r.name, Step.of(r.node), r.buffer, r.view) for r in self.results)
+        return _schedule_of, (self.graph, kernels, self.edges, results, self.buffers, dict(self.variables))
+
+
+def _schedule_of(
+    graph: Graph,
+    kernels: tuple[tuple[Any, ...], ...],
+    edges: tuple[OrderEdge, ...],
+    results: tuple[tuple[Any, ...], ...],
+    buffers: tuple[Buffer, ...],
+    variables: Mapping[str, int],
+) -> Schedule:
+    """The graph is read back before all else, so that pickle and copies find each node once."""
+    made = tuple(Kernel(*fields) for fields in kernels)
+    return Schedule(graph, made, edges, tuple(Result(*fields) for fields in results), buffers, variables)

@@ -158,6 +158,11 @@ class Run:
         graph = self.graph
         return f"<Run of {graph.name}: {len(graph.nodes)} nodes, {len(self.kernels)} kernels>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "a run holds locks and loaded code: pickle or copy its schedule or graph, or save() it to a file"
+        )
+
     def _repr_html_(self) -> str:
         return run_html(self.schedule, self.timings)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -98,6 +99,13 @@ class Tensor(Movements):
 
     def __copy__(self) -> Tensor:
         return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        with PENDING.turn:
+            made = memo[id(self)] = Tensor.__new__(Tensor)
+            _, kept = cast(tuple[None, dict[str, Any]], self.__getstate__())
+            made.__setstate__((None, {**kept, "node": copy.deepcopy(self.node, memo)}))
+        return made
 
     def _unary(self, name: str, make: Callable[[Node, str], Node]) -> Tensor:
         with PENDING.turn:
