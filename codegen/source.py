@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -45,8 +46,9 @@ class ProgramCode:
     variables: tuple[str, ...]
 
 
+@lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The templates of this folder."""
+    """The templates of this folder, which threads may share: each is read and made ready once a process."""
     return Environment(
         loader=PackageLoader("schedulog.codegen", "templates"),
         undefined=StrictUndefined,
