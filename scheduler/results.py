@@ -31,7 +31,8 @@ class Outcome:
 def outcomes(simplified: Simplified, schedule: Schedule) -> dict[Node, Outcome]:
     """What each node of the graph before simplification is after the run.
 
-    Nodes that stay what they are, or are neither stored nor shown by a tensor, have no entry. An ASSIGN is its target.
+    Nodes that stay what they are, or are neither stored nor shown by a tensor, have no entry, nor has a view of a copy that
+    turned out to be memory: the copy's entry is that of the view's source. An ASSIGN is its target.
     """
     stored = {k.output: k for k in schedule.kernels if k.output.op is not Op.BUFFER}
     shown = _shown(simplified)
@@ -64,4 +65,11 @@ def _outcome(n: Node, value: Node, kernel: Kernel | None, shown: Mapping[Node, N
         return Outcome("buffer", value, n.shape, index)
     if value.base.op is Op.CONST and all(isinstance(s, int) for s in value.shape):
         return Outcome("constant", value, n.shape)
+    if _looks_at_copied_memory(n):
+        return None
     return Outcome("tensor", shown[value], n.shape, index) if value in shown and value is not n else None
+
+
+def _looks_at_copied_memory(n: Node) -> bool:
+    """Whether a node is a view of a copy of memory: what the copy became says what it is."""
+    return n.op is Op.VIEW and n.base.op is Op.COPY and n.base.src[0].op is Op.BUFFER

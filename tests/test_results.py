@@ -6,7 +6,7 @@ from schedulog.facts import dtype as dt
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.build import alu, assign, buffer, const, permute, reshape
 from schedulog.facts.graph import graph_of
-from schedulog.facts.node import Node, node
+from schedulog.facts.node import CopyArg, Node, node
 from schedulog.facts.ops import Op
 from schedulog.facts.simplify import simplify
 from schedulog.run import schedule
@@ -82,6 +82,14 @@ def test_a_look_at_memory_stays_what_it_is_whatever_else_shows_the_same() -> Non
     found = outcomes(simplified, schedule(simplified.graph).schedule)
     assert simplified.becomes[stored] is look
     assert look not in found
+
+
+def test_a_look_at_a_copy_that_is_memory_is_named_by_the_copy() -> None:
+    look = reshape(MEMORY, (2, 3))
+    copied = node(Op.COPY, (MEMORY,), CopyArg(MEMORY.device))
+    found = after(alu(Op.ADD, look, ONE), alu(Op.SQRT, reshape(copied, (2, 3))))
+    assert (found[copied].kind, found[copied].node) == ("buffer", MEMORY)
+    assert reshape(copied, (2, 3)) not in found
 
 
 def test_a_run_says_what_tensors_became() -> None:
