@@ -26,6 +26,7 @@ import schedulog
 from schedulog.capturing import VARIABLE, destination
 from schedulog.errors import DatabaseError, ScheduleError, SchedulogError
 from schedulog.facts.graph import Graph
+from schedulog.facts.json_format import write_graph
 from schedulog.facts.notation import read_notation
 from schedulog.facts.record import read_record
 from schedulog.scheduler.compare import (
@@ -689,6 +690,26 @@ def test_what_is_no_database_of_calls_is_refused(tmp_path: Path) -> None:
     assert code(tmp_path / "absent" / "calls.db", lambda p: add_capture(other, p)) == "SL604"
     assert code(tmp_path / "absent.db", Captures) == "SL601"
     assert run.read_bytes() == before
+
+
+def test_our_own_files_are_told_from_each_other(tmp_path: Path, command: Command) -> None:
+    calls, run, graph = tmp_path / "calls.db", tmp_path / "run.db", tmp_path / "g.json"
+    captured(EXPANDED, calls)
+    graph.write_text(write_graph(read_notation(EXPANDED)))
+    schedulog.schedule(read_notation(EXPANDED)).save(run)
+    before = calls.read_bytes()
+    for arguments in (("sql", calls), ("graph", calls), ("why", calls, "n1")):
+        told = command(*arguments).err
+        assert told.startswith(f"error[SL602] {calls} holds no schedulog runs\n")
+        assert "  why: it holds captured calls\n  help: `schedulog replay` reads it\n" in told
+    told = command("run", graph, "--no-execute", "--save", calls).err
+    assert told.startswith(f"error[SL613] {calls} exists and is not a run database\n")
+    assert "  why: it holds captured calls\n" in told
+    assert told.endswith("  help: give another name or remove it; `schedulog replay` reads it\n")
+    told = command("replay", run).err
+    assert told.startswith(f"error[SL602] {run} holds no captured calls\n")
+    assert told.endswith("  why: it holds saved runs\n  help: `schedulog sql`, `why` and `graph` read it\n")
+    assert calls.read_bytes() == before
 
 
 def is_running(process: str) -> bool:

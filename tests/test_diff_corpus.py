@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from schedulog.facts.json_format import write_graph
 from schedulog.facts.notation import read_notation
 from schedulog.scheduler.language.load import load_program
 from schedulog.scheduler.language.program import FunctionCode
+from schedulog.scheduler.record.file_kind import COMPARISONS, RUNS
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "tests" / "data" / "recorded.jsonl.gz"
@@ -171,9 +173,14 @@ def test_a_file_of_something_else_keeps_no_comparison(command: Command, lines: l
     connection = sqlite3.connect("other.db")
     connection.execute("create table mine (n)")
     connection.close()
+    for name, header in (("later.db", f"{COMPARISONS}; pragma user_version = 9"), ("run.db", str(RUNS))):
+        with closing(sqlite3.connect(name)) as connection:
+            connection.executescript(f"create table mine (n); pragma application_id = {header}")
     for path, reason in (
         ("text.db", "file is not a database"),
-        ("other.db", "it is a SQLite file of something else, or of another version"),
+        ("other.db", "it is a SQLite file of another program"),
+        ("later.db", "it has version 9 of the table, this schedulog reads 1"),
+        ("run.db", "it holds saved runs"),
         ("absent/kept.db", "unable to open database file"),
     ):
         before = Path(path).read_bytes() if Path(path).exists() else b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,10 +19,12 @@ from typer.testing import CliRunner
 
 import schedulog
 from schedulog.cli.app import app
+from schedulog.errors import SchedulogError
 from schedulog.facts.json_format import write_graph
 from schedulog.facts.notation import read_notation
 from schedulog.pictures.document import html_text, page_data
 from schedulog.pictures.dot import dot_text
+from schedulog.pictures.drawn_here import drawn_here
 from schedulog.pictures.picture import Edge, Item, Picture, Stage
 from schedulog.pictures.placement import placed
 from schedulog.pictures.stages import picture
@@ -208,6 +211,57 @@ def test_saved_runs_and_graph_files_can_be_drawn(tmp_path: Path) -> None:
     told = command(str(tmp_path / "run.db"), "-o", str(tmp_path / "run.html"))
     assert told == f"wrote {tmp_path / 'run.html'}\n"
     assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")
+
+
+def refused(*arguments: str) -> SchedulogError:
+    error = CliRunner().invoke(app, ["graph", *arguments]).exception
+    assert isinstance(error, SchedulogError)
+    return error
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x08\x07 a model",
+        b"% a rule\n",
+        b"digraph mine {\n  a -> b\n}\n",
+        b"<!doctype html>\n<html lang=en>mine",
+    ],
+)
+def test_a_file_that_is_no_picture_is_not_replaced(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_text(write_graph(read_notation(TWO)))
+    place = tmp_path / "precious"
+    place.write_bytes(content)
+    error = refused(str(tmp_path / "g.json"), "-o", str(place))
+    assert (error.code, error.message, error.reason, error.help) == (
+        "SL720",
+        f"cannot write {place}",
+        "it exists and is no picture that schedulog drew",
+        "give another name or remove it",
+    )
+    assert place.read_bytes() == content
+
+
+def test_pictures_and_empty_files_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_text(write_graph(read_notation(TWO)))
+    place = tmp_path / "picture"
+    place.touch()
+    for format_, text in (("dot", dot_text(drawn(TWO))), ("html", html_text(drawn(TWO)))) * 2:
+        command(str(tmp_path / "g.json"), "--format", format_, "-o", str(place))
+        assert place.read_text() == text
+    link = tmp_path / "link"
+    link.symlink_to(place)
+    command(str(tmp_path / "g.json"), "-o", str(link))
+    assert link.is_symlink()
+    assert command(str(tmp_path / "g.json"), "-o", os.devnull) == f"wrote {os.devnull}\n"
+
+
+def test_a_picture_of_any_name_is_known_again(tmp_path: Path) -> None:
+    for name in ('"\n{{title}}', "x" * 70_000):
+        made = replace(drawn(TWO), name=name)
+        for text in (html_text(made), dot_text(made)):
+            (tmp_path / "picture").write_text(text, encoding="utf-8")
+            assert drawn_here(tmp_path / "picture")
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from schedulog.facts.json_format import write_graph
 from schedulog.scheduler.compare import Outcome
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.language.rule_file import RuleFile
+from schedulog.scheduler.record.file_kind import CALLS, application, file_kind
 from schedulog.scheduler.record.outcome import read_outcome, write_outcome
 from schedulog.scheduler.record.program_text import write_program
 from schedulog.scheduler.record.run_file import no_text
@@ -35,8 +36,6 @@ VERSION: Final = 1
 """The version of the tables."""
 FORMAT: Final = 1
 """The version of a single call's texts: an older file may hold calls of a later program."""
-APPLICATION: Final = 1397506160
-"""The application id in the file's header: "SLcp" in ASCII."""
 PATIENCE: Final = 60.0
 """Seconds to wait for the other processes that write."""
 
@@ -183,15 +182,16 @@ def _prepare(connection: sqlite3.Connection, target: Path) -> None:
         return
     for statement in _SCHEMA.split(";")[:-1]:
         connection.execute(statement)
-    connection.execute(f"pragma application_id = {APPLICATION}")
+    connection.execute(f"pragma application_id = {CALLS}")
     connection.execute(f"pragma user_version = {VERSION}")
 
 
 def _check(connection: sqlite3.Connection, target: Path) -> None:
-    if connection.execute("pragma application_id").fetchone()[0] != APPLICATION:
-        raise DatabaseError("SL602", f"{target} holds no captured calls", where=str(target),
-                            reason="it is a SQLite file of something else",
-                            help="SCHEDULOG_CAPTURE=CALLS.db fills one")  # fmt: skip
+    found = application(connection)
+    if found != CALLS:
+        kind = file_kind(found)
+        raise DatabaseError("SL602", f"{target} holds no captured calls", where=str(target), reason=kind.holds,
+                            help=kind.readers or "SCHEDULOG_CAPTURE=CALLS.db fills one")  # fmt: skip
     number = connection.execute("pragma user_version").fetchone()[0]
     if number > VERSION:
         raise DatabaseError("SL603", f"{target} has version {number} of the tables", where=str(target),

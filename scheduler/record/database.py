@@ -23,13 +23,12 @@ from schedulog.facts.json_format import read_graph, write_graph
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.pack_functions import recorded
 from schedulog.scheduler.record.database_rows import Values, edge_rows, graph_rows, relation_rows, run_rows
+from schedulog.scheduler.record.file_kind import RUNS, application, file_kind
 from schedulog.scheduler.record.program_text import read_program, write_program
 from schedulog.scheduler.record.run_record import RunRecord
 from schedulog.scheduler.schedule import Decisions, Scheduler
 
 VERSION: Final = 3
-APPLICATION: Final = 1397518183
-"""The application id in the file's header: "SLog" in ASCII."""
 _OTHER_FACTS: Final = ("SL315", "SL701", "SL702")
 """What rules that once decided about this graph end with only if inputs or functions were added or taken away since."""
 PATIENCE: Final = 60.0
@@ -89,10 +88,11 @@ def open_database(path: str | os.PathLike[str]) -> sqlite3.Connection:
 
 
 def _problem(connection: sqlite3.Connection, target: Path) -> DatabaseError | None:
-    if connection.execute("pragma application_id").fetchone()[0] != APPLICATION:
-        return DatabaseError("SL602", f"{target} holds no schedulog runs", where=str(target),
-                             reason="it is a SQLite file of another program",
-                             help="schedulog run GRAPH --save RUN.db writes one")  # fmt: skip
+    found = application(connection)
+    if found != RUNS:
+        kind = file_kind(found)
+        return DatabaseError("SL602", f"{target} holds no schedulog runs", where=str(target), reason=kind.holds,
+                             help=kind.readers or "schedulog run GRAPH --save RUN.db writes one")  # fmt: skip
     return version_problem(connection, target)
 
 

@@ -20,12 +20,12 @@ from typing import Final
 
 from schedulog.errors import DatabaseError
 from schedulog.scheduler.record.database import (
-    APPLICATION,
     add_run,
     memory_database,
     schema_statements,
     version_problem,
 )
+from schedulog.scheduler.record.file_kind import RUNS, application, file_kind
 from schedulog.scheduler.record.run_record import RunRecord
 
 PATIENCE: Final = 600.0
@@ -117,9 +117,10 @@ def _check_folder(target: Path) -> None:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _not_ours(target: Path, reason: str) -> DatabaseError:
+def _not_ours(target: Path, reason: str, readers: str = "") -> DatabaseError:
+    help = "; ".join(filter(None, ("give another name or remove it", readers)))
     return DatabaseError("SL613", f"{target} exists and is not a run database", where=str(target), reason=reason,
-                         help="give another name or remove it")  # fmt: skip
+                         help=help)  # fmt: skip
 
 
 def _create(record: RunRecord, target: Path) -> bool:
@@ -200,10 +201,11 @@ def _patiently(connection: sqlite3.Connection, statement: str) -> None:
 
 def _is_of_runs(connection: sqlite3.Connection, target: Path, *, append: bool) -> bool:
     """Whether a file holds runs; False for an empty one. Raises DatabaseError SL613, and SL603 with `append`."""
-    found = connection.execute("pragma application_id").fetchone()[0]
-    if found != APPLICATION:
+    found = application(connection)
+    if found != RUNS:
         if target.stat().st_size:
-            raise _not_ours(target, "it is a file of another program")
+            kind = file_kind(found)
+            raise _not_ours(target, kind.holds, kind.readers)
         return False
     problem = version_problem(connection, target)
     if problem is not None and append:

@@ -22,9 +22,8 @@ import platformdirs
 from schedulog.cli.diff_items import Item
 from schedulog.cli.diff_work import Answer
 from schedulog.errors import UsageError
+from schedulog.scheduler.record.file_kind import COMPARISONS, application, file_kind
 
-APPLICATION: Final = 1397515622
-"""The application id in the file's header: "SLdf" in ASCII."""
 VERSION: Final = 1
 """The version of the table and of the answers in it."""
 FORGOTTEN: Final = 30 * 24 * 3600.0
@@ -61,11 +60,15 @@ class Kept:
         ask = self._connection.execute
         ask("begin immediate")
         if ask("select count(*) from sqlite_master").fetchone()[0]:
-            found = (ask("pragma application_id").fetchone()[0], ask("pragma user_version").fetchone()[0])
-            if found != (APPLICATION, VERSION):
-                raise _refused(self.path, "it is a SQLite file of something else, or of another version")
+            found, number = application(self._connection), ask("pragma user_version").fetchone()[0]
+            if found != COMPARISONS:
+                raise _refused(self.path, file_kind(found).holds)
+            if number != VERSION:
+                raise _refused(
+                    self.path, f"it has version {number} of the table, this schedulog reads {VERSION}"
+                )
         ask(_SCHEMA)
-        ask(f"pragma application_id = {APPLICATION}")
+        ask(f"pragma application_id = {COMPARISONS}")
         ask(f"pragma user_version = {VERSION}")
         ask("commit")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
@@ -133,18 +135,41 @@ def _saved(source: str, run: int | None, *, given: bool) -> Subject:
 
 
 def _check_output(output: str, source: str) -> None:
-    """Refuse to draw over what is drawn. Raises UsageError SL720."""
-    drawn = Path(source.partition("#")[0])
-    if Path(output).exists() and drawn.exists() and Path(output).samefile(drawn):
-        raise UsageError("SL720", f"cannot write {output}", where=output, reason="it is the file that is drawn",
-                         help="give another place with -o")  # fmt: skip
+    """Refuse to draw over what is drawn, and over any file but a picture drawn here. Raises UsageError SL720."""
+    drawn, place = Path(source.partition("#")[0]), Path(output)
+    with _refusal(output):
+        if place.exists() and drawn.exists() and place.samefile(drawn):
+            raise _not_written(output, "it is the file that is drawn")
+        _check_replaced(place)
+
+
+def _check_replaced(place: Path) -> None:
+    """A device or a pipe has no contents to be replaced; an empty file has nothing to lose. Raises UsageError, OSError."""
+    from schedulog.pictures.drawn_here import drawn_here
+
+    if place.is_file() and place.stat().st_size and not drawn_here(place):
+        raise _not_written(
+            str(place), "it exists and is no picture that schedulog drew", "give another name or remove it"
+        )
 
 
 def _write(output: str, text: str) -> None:
-    try:
+    with _refusal(output):
+        # Again: drawing takes time, and somebody may have put a file there.
+        _check_replaced(Path(output))
         with new_file(output) as file:
             file.write(text.encode())
-    except OSError as error:
-        raise UsageError("SL720", f"cannot write {output}", where=output, reason=error.strerror or str(error),
-                         help="give another place with -o") from error  # fmt: skip
     typer.echo(f"wrote {output}")
+
+
+@contextmanager
+def _refusal(output: str) -> Iterator[None]:
+    """Turn the errors of the system into ours."""
+    try:
+        yield
+    except OSError as error:
+        raise _not_written(output, error.strerror or str(error)) from error
+
+
+def _not_written(output: str, reason: str, help: str = "give another place with -o") -> UsageError:
+    return UsageError("SL720", f"cannot write {output}", where=output, reason=reason, help=help)

@@ -28,18 +28,27 @@ _INNER_GAPS: Final = (14.0, 26.0)
 Size = tuple[float, float]
 
 
+def page_head() -> str:
+    """How every page starts, up to its title."""
+    return _template().partition("{{title}}")[0]
+
+
 def html_text(picture: Picture) -> str:
     """The page. It loads nothing and forbids itself to."""
-    page = files("schedulog.pictures").joinpath("page")
-    parts = {
-        name: page.joinpath(name).read_text(encoding="utf-8")
-        for name in ("style.css", "layout.js", "explorer.js")
-    }
-    text = page.joinpath("page.html").read_text(encoding="utf-8")
+    parts = {name: _part(name) for name in ("style.css", "layout.js", "explorer.js")}
+    text = _template()
     for name, part in parts.items():
         text = text.replace(f"/* {name} */", part)
     title = escape(f"{picture.name}: {picture.stage}")
     return text.replace("{{title}}", title).replace("{{data}}", _embedded(page_data(picture)))
+
+
+def _template() -> str:
+    return _part("page.html")
+
+
+def _part(name: str) -> str:
+    return files("schedulog.pictures").joinpath("page", name).read_text(encoding="utf-8")
 
 
 def _embedded(data: Mapping[str, Any]) -> str:

@@ -8,6 +8,10 @@ from typing import Final
 
 from schedulog.pictures.picture import EdgeKind, Group, Item, ItemKind, Picture
 
+SETTINGS: Final = (
+    "  compound=true; node [fontname=monospace, fontsize=11]; edge [fontname=monospace, fontsize=10];"
+)
+"""The second line of every picture."""
 _SHAPES: Final[Mapping[ItemKind, str]] = MappingProxyType(
     {
         "computed": "shape=box, style=rounded",
@@ -33,7 +37,7 @@ def dot_text(picture: Picture) -> str:
 
 def _lines(picture: Picture) -> Iterator[str]:
     yield f"digraph {_quoted(picture.name)} {{"
-    yield "  compound=true; node [fontname=monospace, fontsize=11]; edge [fontname=monospace, fontsize=10];"
+    yield SETTINGS
     inside: dict[str, list[Item]] = {group.id: [] for group in picture.groups}
     for item in picture.items:
         inside.get(item.group, []).append(item)
