@@ -30,7 +30,7 @@ from schedulog.facts.dtype import DType, bool_, int64
 from schedulog.facts.node import ConstArg, Node, ReduceOp, Shape, node
 from schedulog.facts.ops import Op
 from schedulog.facts.size_value import size_value
-from schedulog.facts.symbolic import Size, equal, prod
+from schedulog.facts.symbolic import Size, equal, prod, sizes_text
 from schedulog.facts.view import View, ViewStack
 
 
@@ -53,7 +53,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 def _no_broadcast(shapes: Sequence[Shape]) -> GraphError:
     return GraphError(
         "SL211",
-        f"shapes {' and '.join(str(list(shape)) for shape in shapes)} do not broadcast",
+        f"shapes {' and '.join(map(sizes_text, shapes))} do not broadcast",
         reason="aligned at the right, two sizes must be equal or one of them 1",
         help="reshape one of them first",
     )
@@ -156,7 +156,7 @@ def _check_parts(nodes: Sequence[Node], axis: int) -> None:
         if not alike:
             raise GraphError(
                 "SL211",
-                f"cannot concatenate {list(first.shape)} and {list(part.shape)} along axis {axis}",
+                f"cannot concatenate {sizes_text(first.shape)} and {sizes_text(part.shape)} along axis {axis}",
                 reason="all other sizes must be equal",
             )
         if part.dtype != first.dtype:
@@ -256,7 +256,7 @@ def matmul(left: Node, right: Node, label: str = "") -> Node:
     Raises GraphError: SL211 sizes do not fit, SL212 dtypes differ.
     """
     if not left.shape or not right.shape or equal(left.shape[-1], right.shape[-2:][0]) is not True:
-        raise GraphError("SL211", f"matrix product of shapes {list(left.shape)} and {list(right.shape)}",
+        raise GraphError("SL211", f"matrix product of shapes {sizes_text(left.shape)} and {sizes_text(right.shape)}",
                          reason="the left's last size must be the right's last but one (or only one)",
                          help="transpose or reshape one of them first")  # fmt: skip
     rows = insert_axis(left, 0) if len(left.shape) == 1 else left

@@ -23,7 +23,7 @@ from schedulog.facts.interning import Interned
 from schedulog.facts.number import wrapped
 from schedulog.facts.ops import ARITY, Op
 from schedulog.facts.result_dtype import result_dtype
-from schedulog.facts.symbolic import Size, Variable, upper_bound
+from schedulog.facts.symbolic import Size, Variable, sizes_text, upper_bound
 from schedulog.facts.view import ViewStack
 from schedulog.facts.views.reach import check_reach
 
@@ -120,7 +120,7 @@ class Node:
         return self.placed and is_file(self.device)
 
     def __repr__(self) -> str:
-        return f"<{self.op} {self.dtype}{list(self.shape)}>"
+        return f"<{self.op} {self.dtype}{sizes_text(self.shape)}>"
 
     def __copy__(self) -> Node:
         return self
@@ -320,7 +320,7 @@ def _common_shape(op: Op, src: tuple[Node, ...]) -> Shape:
 def _other_shape(op: Op, shapes: Iterable[Shape]) -> GraphError:
     return GraphError(
         "SL211",
-        f"{op} of shapes {' and '.join(str(list(shape)) for shape in shapes)}",
+        f"{op} of shapes {' and '.join(map(sizes_text, shapes))}",
         reason="an elementwise operation takes operands of one shape",
         help="reshape or expand one of them first",
     )
@@ -332,7 +332,7 @@ def _bitcast_shape(source: Node, dtype: DType) -> Shape:
         return source.shape
     last = source.shape[-1] * source.dtype.itemsize if source.shape else 0
     if not isinstance(last, int) or last % dtype.itemsize or not source.shape:
-        raise GraphError("SL212", f"bitcast of {source.dtype}{list(source.shape)} to {dtype}",
+        raise GraphError("SL212", f"bitcast of {source.dtype}{sizes_text(source.shape)} to {dtype}",
                          reason="the last axis does not hold a whole number of elements")  # fmt: skip
     return (*source.shape[:-1], last // dtype.itemsize)
 

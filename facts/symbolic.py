@@ -23,7 +23,7 @@ from schedulog.facts.integers.expr import (
     upper_bound,
 )
 from schedulog.facts.integers.json import from_json, parse_record, to_json
-from schedulog.facts.integers.text import render
+from schedulog.facts.integers.text import render, sizes_text
 
 __all__ = [
     "Atom",
@@ -48,6 +48,7 @@ __all__ = [
     "quotient",
     "remainder",
     "render",
+    "sizes_text",
     "substitute",
     "surely_equal",
     "to_json",

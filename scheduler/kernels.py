@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.copied import Step, steps
@@ -18,6 +18,9 @@ from schedulog.scheduler.loads import Load, loads_of
 from schedulog.scheduler.names import operation_names
 
 KernelKind = Literal["store", "assign", "copy", "view"]
+
+_SHOWN: Final = 3
+"""How many buffers, and names, the line of a schedule item shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +102,29 @@ class ScheduleItem:
     inputs: tuple[Buffer, ...]
     metadata: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        written, read = (_few(list(map(_memory, buffers))) for buffers in (self.outputs, self.inputs))
+        moved = f"{written} <- {read}" if read else written
+        what = "; ".join(part for part in (moved, _few(self.metadata)) if part)
+        return f"<ScheduleItem {self.kernel.name} {self.kernel.kind}: {what}>"
+
     @staticmethod
     def of(kernel: Kernel) -> ScheduleItem:
         """The item of a kernel; names as `operation_names` orders them. A copy kept aside computes nothing."""
         names = operation_names(kernel.output, kernel.members, _name) if kernel.members else ()
         return ScheduleItem(kernel, kernel.buffers[:1], kernel.buffers[1:], names)
+
+
+def _few(words: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = len(words) - _SHOWN
+    return ", ".join([*words[:_SHOWN], f"{more} more"] if more > 1 else words)
+
+
+def _memory(buffer: Buffer) -> str:
+    """A buffer in a few words: its name, if it has one, its type and size, and its device unless it is the usual one."""
+    kind = f"{buffer.dtype}[{buffer.size}]" + (f" on {buffer.device}" if buffer.device else "")
+    return f"{buffer.name} {kind}" if buffer.name else kind
 
 
 def _name(n: Node) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from schedulog.errors import RuleError
 from schedulog.facts.look import Looks
+from schedulog.facts.symbolic import sizes_text
 from schedulog.facts.view import ViewStack
 from schedulog.scheduler.engines.functions import CallRefused
 from schedulog.scheduler.engines.symbols import Symbols, quote
@@ -120,7 +121,8 @@ class PackCall:
         """Arguments as a person reads them: 64, "ADD", a view as the shape it shows."""
         given = map(self._argument, numbers, (column.type for column in self.function.arguments))
         return [
-            f"view {list(value.shape)}" if isinstance(value, ViewStack) else quote(value) for value in given
+            f"view {sizes_text(value.shape)}" if isinstance(value, ViewStack) else quote(value)
+            for value in given
         ]
 
     def _argument(self, number: int, kind: str) -> Argument:

@@ -9,6 +9,7 @@ from typing import Literal
 from schedulog.facts.node import Node, Shape
 from schedulog.facts.ops import Op
 from schedulog.facts.simplify import Simplified
+from schedulog.facts.symbolic import sizes_text
 from schedulog.scheduler.kernels import Kernel, Schedule
 
 OutcomeKind = Literal["kernel", "buffer", "constant", "tensor"]
@@ -19,13 +20,22 @@ class Outcome:
     """What a tensor's node can be replaced by after the run, seen in `shape`.
 
     `node` is, by kind: the node whose value a kernel stores; a BUFFER; a CONST (or a padded look at one); or the node of
-    another tensor, which looks at a BUFFER. `kernel` is the kernel that makes or overwrites it, None where none does.
+    another tensor, which looks at a BUFFER. `maker` is the kernel that makes or overwrites it, None where none does.
     """
 
     kind: OutcomeKind
     node: Node
     shape: Shape
-    kernel: int | None = None
+    maker: Kernel | None = None
+
+    @property
+    def kernel(self) -> int | None:
+        """The number of that kernel in running order."""
+        return None if self.maker is None else self.maker.index
+
+    def __repr__(self) -> str:
+        made = "" if self.maker is None else f" by {self.maker.name}"
+        return f"<Outcome {self.kind}: {self.node!r} as {sizes_text(self.shape)}{made}>"
 
 
 def outcomes(simplified: Simplified, schedule: Schedule) -> dict[Node, Outcome]:
@@ -55,19 +65,18 @@ def _shown(simplified: Simplified) -> dict[Node, Node]:
 
 def _outcome(n: Node, value: Node, kernel: Kernel | None, shown: Mapping[Node, Node]) -> Outcome | None:
     if kernel is not None and value.op is not Op.ASSIGN:
-        return Outcome("kernel", value, n.shape, kernel.index)
-    index = None
+        return Outcome("kernel", value, n.shape, kernel)
     if value.op is Op.ASSIGN and value.arg is not None:
         return None  # its memory is of another type
     if kernel is not None:
-        value, index = value.src[0], kernel.index
+        value = value.src[0]
     if value.op is Op.BUFFER:
-        return Outcome("buffer", value, n.shape, index)
+        return Outcome("buffer", value, n.shape, kernel)
     if value.base.op is Op.CONST and all(isinstance(s, int) for s in value.shape):
         return Outcome("constant", value, n.shape)
     if _looks_at_copied_memory(n):
         return None
-    return Outcome("tensor", shown[value], n.shape, index) if value in shown and value is not n else None
+    return Outcome("tensor", shown[value], n.shape, kernel) if value in shown and value is not n else None
 
 
 def _looks_at_copied_memory(n: Node) -> bool:

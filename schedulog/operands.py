@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from schedulog.errors import GraphError
+from schedulog.errors import GraphError, UsageError
 from schedulog.facts import build, compose
 from schedulog.facts.dtype import DType, float64, from_numpy, named
 from schedulog.facts.node import Node, Shape
-from schedulog.facts.symbolic import Expr, Size, equal, less, lower_bound, prod
+from schedulog.facts.symbolic import Expr, Size, equal, less, lower_bound, prod, sizes_text
 from schedulog.numeric import Operand, converted, fits
+from schedulog.origin import caller
 
 Axes = int | Sequence[int] | None
 
@@ -64,13 +65,13 @@ def axes_of(axis: int | Sequence[Size] | None, n: Node) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     given = axis if isinstance(axis, Sequence) else np.atleast_1d(np.asarray(axis))
-    chosen = tuple(compose.axis_index(_whole(a), rank) for a in given)
+    chosen = tuple(compose.axis_index(axis_number(a), rank) for a in given)
     if len(set(chosen)) < len(chosen):
         raise GraphError("SL215", f"one axis twice in {axis}")
     return chosen
 
 
-def _whole(axis: Any) -> int:
+def axis_number(axis: Any) -> int:
     """The number of an axis. Raises GraphError (SL215): something else, which would be rounded to the wrong axis."""
     try:
         return operator.index(axis)
@@ -80,10 +81,15 @@ def _whole(axis: Any) -> int:
 
 
 def flat(sizes: Sequence[Any]) -> Shape:
-    """`f(2, 3)` and `f((2, 3))` both mean (2, 3)."""
+    """`f(2, 3)` and `f((2, 3))` both mean (2, 3). Raises UsageError SL730 for what are no integers."""
     nested = len(sizes) == 1 and not isinstance(sizes[0], Expr) and not hasattr(sizes[0], "__index__")
-    inner = chain.from_iterable(sizes) if nested else sizes
-    return tuple(size if isinstance(size, Expr) else operator.index(size) for size in inner)
+    try:
+        inner = chain.from_iterable(sizes) if nested else sizes
+        return tuple(map(_size, inner))
+    except TypeError as error:
+        given = sizes[0] if nested else tuple(sizes)
+        raise UsageError("SL730", f"a shape or an order of axes cannot be {given!r}", where=caller(), reason=str(error),
+                         help="give integers: (2, 3)") from None  # fmt: skip
 
 
 def whole_shape(shape: Shape, n: Node) -> Shape:
@@ -95,24 +101,43 @@ def whole_shape(shape: Shape, n: Node) -> Shape:
     if sizes.count(-1) == 1 and lower_bound(known) > 0 and whole % known == 0:
         sizes[sizes.index(-1)] = whole // known
     if any(lower_bound(size) < 0 for size in sizes) or equal(prod(sizes), whole) is None:
-        raise GraphError("SL221", f"cannot reshape {list(n.shape)} to {list(shape)}",
+        raise GraphError("SL221", f"cannot reshape {sizes_text(n.shape)} to {sizes_text(shape)}",
                          reason="the number of elements must be the same, whatever the variables are")  # fmt: skip
     return tuple(sizes)
 
 
 def inside(bounds: Sequence[tuple[Size, Size]], n: Node) -> list[tuple[Size, Size]]:
-    """Windows [begin, end) of a value's axes. Raises GraphError (SL221): the variables may put one outside."""
-    windows = list(bounds)
+    """Windows [begin, end) of a value's axes.
+
+    Raises GraphError (SL221): the variables may put one outside; UsageError SL730.
+    """
+    windows = _pairs("bounds", bounds)
     for size, (begin, end) in zip(n.shape, windows, strict=False):
         _ascending("shrink", 0, begin, end, size)
     return windows
 
 
 def padding(widths: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
-    """Zeros before and after each axis. Raises GraphError (SL221): the variables may make one negative."""
-    for size in chain.from_iterable(widths):
+    """Zeros before and after each axis.
+
+    Raises GraphError (SL221): the variables may make one negative; UsageError SL730.
+    """
+    pairs = _pairs("widths", widths)
+    for size in chain.from_iterable(pairs):
         _ascending("pad", 0, size)
-    return list(widths)
+    return pairs
+
+
+def _pairs(argument: str, given: Any) -> list[tuple[Size, Size]]:
+    try:
+        return [(_size(begin), _size(end)) for begin, end in given]
+    except (TypeError, ValueError) as error:
+        raise UsageError("SL730", f"`{argument}` cannot be {given!r}", where=caller(), reason=str(error),
+                         help="give a pair of integers for each axis: [(0, 1), (2, 2)]") from None  # fmt: skip
+
+
+def _size(given: Any) -> Size:
+    return given if isinstance(given, Expr) else operator.index(given)
 
 
 def _ascending(movement: str, *sizes: Size) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from schedulog import numeric
+from schedulog.arguments import device_named, unused, wrong_kind
 from schedulog.bits import (
     bits_of,
     in_memory,
@@ -33,18 +34,19 @@ from schedulog.device_of import (
 )
 from schedulog.errors import GraphError
 from schedulog.facts import build
-from schedulog.facts.device_name import is_file
+from schedulog.facts.device_name import is_file, parts
 from schedulog.facts.dtype import DType
 from schedulog.facts.node import Node, Shape
 from schedulog.facts.ops import Op
-from schedulog.facts.symbolic import Size, bound_value, equal, upper_bound
+from schedulog.facts.symbolic import Size, bound_value, equal, sizes_text, upper_bound
 from schedulog.facts.view import ViewStack
 from schedulog.indexing import selection
 from schedulog.movements import Movements
 from schedulog.numeric import Operand
-from schedulog.operands import Axes, axes_of, fitted, kind_of, stored
+from schedulog.operands import Axes, axes_of, axis_number, fitted, kind_of, stored
 from schedulog.origin import caller, placed
 from schedulog.pending import PENDING, compute
+from schedulog.runtimes import open_device
 from schedulog.runtimes.evaluate import evaluate
 
 Reduction = Callable[[Node, Sequence[int], bool, str], Node]
@@ -166,17 +168,23 @@ class Tensor(Movements):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"<Tensor {self.dtype}{list(self.shape)} {self.node.op}>"
+        return f"<Tensor {self.dtype}{sizes_text(self.shape)} {self.node.op}>"
 
     def realize(self, *others: Tensor, device: str | None = None) -> Tensor:
         """Compute the value now, with those of `others` in one schedule, and keep it; the tensor itself.
 
-        What is in a file stays there, unread. Raises ScheduleError, CodegenError, DeviceError.
+        What is in a file stays there, unread. Raises ScheduleError, CodegenError, DeviceError, UsageError SL730.
         """
+        chosen = device_named(device)
+        for t in others:
+            if not isinstance(t, Tensor):
+                raise wrong_kind("others", t, "give tensors")
+        if chosen is not None:
+            open_device(parts(chosen)[0])
         with PENDING.turn:
             lazy = [t for t in (self, *others) if not (in_file(t.node) or in_memory(t))]
             if lazy:
-                compute(lazy, device=device)
+                compute(lazy, device=chosen)
         return self
 
     def settle(self, value: NDArray[Any] | None) -> None:
@@ -236,37 +244,50 @@ class Tensor(Movements):
     def _reduced(self, name: str, reduction: Reduction, axis: Axes, keepdims: bool) -> Tensor:
         return self._unary(name, lambda n, label: reduction(n, axes_of(axis, n), keepdims, label))
 
-    def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    def sum(
+        self, axis: Axes = None, keepdims: bool = False, *, dtype: None = None, out: None = None
+    ) -> Tensor:
         """The sum over `axis` (all axes if None); narrow integers and bool are summed in 64 bits."""
+        unused(dtype=dtype, out=out)
         return self._reduced("sum", numeric.reduce_sum, axis, keepdims)
 
-    def prod(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    def prod(
+        self, axis: Axes = None, keepdims: bool = False, *, dtype: None = None, out: None = None
+    ) -> Tensor:
         """The product over `axis`; narrow integers and bool are multiplied in 64 bits."""
+        unused(dtype=dtype, out=out)
         return self._reduced("prod", numeric.reduce_product, axis, keepdims)
 
-    def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    def mean(
+        self, axis: Axes = None, keepdims: bool = False, *, dtype: None = None, out: None = None
+    ) -> Tensor:
         """The mean over `axis`; float64 for integers."""
+        unused(dtype=dtype, out=out)
         return self._reduced("mean", numeric.reduce_mean, axis, keepdims)
 
-    def max(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    def max(self, axis: Axes = None, keepdims: bool = False, *, out: None = None) -> Tensor:
         """The maximum over `axis`, NaN if any is."""
+        unused(out=out)
         return self._reduced("max", numeric.reduce_max, axis, keepdims)
 
-    def min(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    def min(self, axis: Axes = None, keepdims: bool = False, *, out: None = None) -> Tensor:
         """The minimum over `axis`, NaN if any is."""
+        unused(out=out)
         return self._reduced("min", numeric.reduce_min, axis, keepdims)
 
-    def all(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    def all(self, axis: Axes = None, keepdims: bool = False, *, out: None = None) -> Tensor:
         """Whether no element along `axis` is 0."""
+        unused(out=out)
         return self._reduced("all", numeric.reduce_all, axis, keepdims)
 
-    def any(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    def any(self, axis: Axes = None, keepdims: bool = False, *, out: None = None) -> Tensor:
         """Whether some element along `axis` is not 0."""
+        unused(out=out)
         return self._reduced("any", numeric.reduce_any, axis, keepdims)
 
     def softmax(self, axis: int = -1) -> Tensor:
         """exp(x) / sum(exp(x)) along `axis`."""
-        return self._unary("softmax", lambda n, label: numeric.softmax(n, axis, label))
+        return self._unary("softmax", lambda n, label: numeric.softmax(n, axis_number(axis), label))
 
     def astype(self, dtype: DTypeLike | DType) -> Tensor:
         """Converted to another dtype, as numpy's astype."""

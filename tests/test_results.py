@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from schedulog.facts import dtype as dt
 from schedulog.facts.buffer import Buffer
 from schedulog.facts.build import alu, assign, buffer, const, permute, reshape
@@ -104,3 +106,24 @@ def test_a_run_says_what_tensors_became() -> None:
 def test_a_run_without_simplification_says_it_too() -> None:
     stored = alu(Op.SQRT, MEMORY)
     assert schedule([stored], simplify=False).outcomes[stored].kernel == 0
+
+
+def test_items_and_outcomes_show_themselves_in_a_line() -> None:
+    named = alu(Op.ADD, reshape(MEMORY, (2, 3)), ONE, label="plus")
+    far = buffer(Buffer(6, dt.float32, "c:1"))
+    moved = node(Op.COPY, (far,), CopyArg(""))
+    run = schedule([named, moved, assign(MEMORY, const(0.0, dt.float32, (6,)))])
+    assert [repr(item) for item in run.items] == [
+        "<ScheduleItem k0_add store: n3 float32[6] <- m float32[6]; plus>",
+        "<ScheduleItem k1_copy copy: n5 float32[6] <- float32[6] on c:1>",
+        "<ScheduleItem k2_assign assign: m float32[6]>",
+    ]
+    assert repr(run.outcomes[named]) == "<Outcome kernel: <ADD float32[2, 3]> as [2, 3] by k0_add>"
+    plain = alu(Op.MUL, MEMORY, const(1.0, dt.float32, (6,)))
+    assert repr(after(plain)[plain]) == "<Outcome buffer: <BUFFER float32[6]> as [6]>"
+
+
+def test_the_line_of_an_item_is_short() -> None:
+    parts = [buffer(Buffer(2, dt.float32, name=f"m{i}")) for i in range(7)]
+    (item,) = schedule([reduce(lambda a, b: alu(Op.ADD, a, b), parts)]).items
+    assert repr(item).endswith(" <- m0 float32[2], m1 float32[2], m2 float32[2], 4 more>")

@@ -28,6 +28,7 @@ from schedulog.facts.symbolic import (
     parse_record,
     prod,
     render,
+    sizes_text,
     substitute,
     to_json,
     upper_bound,
@@ -321,3 +322,11 @@ def test_equal_and_less_are_right_where_they_decide(a: Sample, b: Sample, env: d
     left, right = a.meaning(env), b.meaning(env)
     assert equal(a.size, b.size) in (None, left == right)
     assert evaluate(less(a.size, b.size), env) == (left < right)
+
+
+def test_a_variable_shows_its_bounds_and_value_by_itself_and_its_name_in_a_size() -> None:
+    bound = N.bind(5)
+    assert repr(bound) == "Variable('n', min=1, max=8, value=5)"
+    assert repr(N) == "Variable('n', min=1, max=8)"
+    assert eval(repr(bound)) == bound and eval(repr(N)) == N
+    assert (str(bound), repr(bound + 1), sizes_text((bound, 3))) == ("n", "n + 1", "[n, 3]")

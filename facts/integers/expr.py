@@ -93,8 +93,10 @@ class Expr:
     def __rmod__(self, other: Size) -> Size:
         return divide.modulo(other, self)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return symbolic_text.render(self)
+
+    __repr__ = __str__
 
 
 class Atom(Expr):
@@ -157,6 +159,10 @@ class Variable(Atom):
         _ASSIGN(self, "name", name)
         _ASSIGN(self, "value", value)
         self._fill((), repr((name, min, max, value)).encode(), name, min, max)
+
+    def __repr__(self) -> str:
+        value = "" if self.value is None else f", value={self.value}"
+        return f"Variable({self.name!r}, min={self.min}, max={self.max}{value})"
 
     @property
     def unbound(self) -> Variable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from schedulog.facts.integers.expr import Atom, FloorDiv, Less, Monomial, Size, Variable, atoms
 
@@ -13,6 +13,11 @@ def render(size: Size) -> str:
     for atom in atoms(size):
         text[atom] = _atom_text(atom, text)
     return _sum_text(size, text)
+
+
+def sizes_text(sizes: Iterable[Size]) -> str:
+    """Sizes, such as those of a shape, as a list in that notation."""
+    return f"[{', '.join(map(render, sizes))}]"
 
 
 def _atom_text(atom: Atom, text: Mapping[Atom, str]) -> str:

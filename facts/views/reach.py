@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import cast
 
 from schedulog.errors import GraphError
-from schedulog.facts.symbolic import less, render, upper_bound
+from schedulog.facts.symbolic import less, render, sizes_text, upper_bound
 from schedulog.facts.views.single import Mask, Shape, View, row_major
 
 
@@ -27,8 +27,8 @@ def check_reach(views: Sequence[View], base: Shape) -> None:
         count, reached = math.prod(below), span(view)
         if reached is not None and isinstance(count, int) and not 0 <= reached[0] <= reached[1] < count:
             raise GraphError("SL225", f"a view touches elements {reached[0]} to {reached[1]} of {count}",
-                             reason=f"shape {list(view.shape)}, strides {list(view.strides)}, offset {view.offset} "
-                             f"over a base of shape {list(below)}", help="hide what is not there by a mask")  # fmt: skip
+                             reason=f"shape {sizes_text(view.shape)}, strides {sizes_text(view.strides)}, offset {view.offset} "
+                             f"over a base of shape {sizes_text(below)}", help="hide what is not there by a mask")  # fmt: skip
         below = view.shape
 
 
@@ -37,7 +37,7 @@ def _check_mask(view: View, mask: Mask) -> None:
     for size, (begin, end) in zip(view.shape, mask, strict=True):
         if less(begin, 0) == 1 or less(end, begin) == 1 or less(size, end) == 1:
             shown = ", ".join(f"[{render(b)}, {render(e)}]" for b, e in mask)
-            raise GraphError("SL225", f"a mask [{shown}] on a view of shape {list(view.shape)}",
+            raise GraphError("SL225", f"a mask [{shown}] on a view of shape {sizes_text(view.shape)}",
                              reason="a mask names a part of the view: 0 <= begin <= end <= size")  # fmt: skip
 
 

@@ -10,7 +10,16 @@ from typing import Final
 
 from schedulog.errors import GraphError
 from schedulog.facts.lazy import lazy
-from schedulog.facts.symbolic import Size, Variable, less, quotient, remainder, upper_bound, variables
+from schedulog.facts.symbolic import (
+    Size,
+    Variable,
+    less,
+    quotient,
+    remainder,
+    sizes_text,
+    upper_bound,
+    variables,
+)
 
 Shape = tuple[Size, ...]
 Mask = tuple[tuple[Size, Size], ...]
@@ -57,7 +66,7 @@ class View:
         for s in shape:
             if isinstance(s, int) and s < 0:
                 raise GraphError(
-                    "SL221", f"a view of shape {list(shape)}", reason="a size cannot be negative"
+                    "SL221", f"a view of shape {sizes_text(shape)}", reason="a size cannot be negative"
                 )
         if strides is None and mask is None and type(offset) is int and not offset and plain_ints(shape):
             return _plain(shape)
