@@ -7,6 +7,9 @@ from typing import Final
 DEFAULT: Final = ""
 """The device of what names none: the one a schedule is run on."""
 
+SPELLED: Final = "default"
+"""How users write and read it."""
+
 _DISK: Final = "disk"
 
 
@@ -23,6 +26,11 @@ def spelled(device: str) -> str:
         return device
     number = instance.lstrip("0")
     return f"{kind}:{number}" if number else kind
+
+
+def quoted(device: str) -> str:
+    """A device as users write it: in quotes."""
+    return f'"{device or SPELLED}"'
 
 
 def is_file(device: str) -> bool:

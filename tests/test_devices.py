@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from schedulog import Tensor
+from schedulog import Tensor, open_file
 from schedulog.errors import DeviceError, ScheduleError
 from schedulog.facts import build
 from schedulog.facts.build import copy
@@ -145,6 +148,28 @@ def test_operands_on_two_devices_are_refused() -> None:
         schedule(build.alu(Op.ADD, x, y, label="sum"))
     assert caught.value.code == "SL320"
     assert "(sum) has an operand on another device, which no copy brings here" in caught.value.message
+    assert caught.value.reason == (
+        'it breaks core/spec-one-device; it is on "c", its operand n1 buffer float32[2] (y) is on "c:1"'
+    )
+    assert caught.value.help == 'bring the operands to one device first: .to("c")'
+
+
+def test_the_way_out_of_two_devices_leads_out(tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
+    path.write_bytes(np.float32([5, 6]).tobytes())
+    places = {
+        "numpy:1": Tensor(np.float32([1, 2]), device="numpy:1"),
+        "default": Tensor(np.float32([3, 4])),
+        "file": open_file(path, np.float32),
+    }
+    for one, other in permutations(places.values(), 2):
+        with pytest.raises(ScheduleError) as caught:
+            (one + other).numpy()
+        assert isinstance(caught.value.help, str)
+        there = re.fullmatch(r'bring the operands to one device first: \.to\("(.*)"\)', caught.value.help)
+        assert there is not None
+        brought = [place.to(there[1]) for place in (one, other)]
+        assert (brought[0] + brought[1]).numpy().tolist() == (one.numpy() + other.numpy()).tolist()
 
 
 def test_a_policy_without_that_rule_still_cannot_run() -> None:

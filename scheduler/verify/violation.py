@@ -29,11 +29,16 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """`node`, described in the user's words, breaks the rule called `rule`; `what` goes on from the node's description."""
+    """`node`, described in the user's words, breaks the rule called `rule`; `what` goes on from the node's description.
+
+    `why` says more about it, and `help` the way out, where more is known than the stage.
+    """
 
     node: str
     what: str
     rule: str
+    why: str = ""
+    help: str = ""
 
     def __str__(self) -> str:
         return f"{self.node} {self.what} ({self.rule})"
@@ -50,6 +55,6 @@ def refuse(stage: Stage, violations: Sequence[Violation], where: str) -> None:
         _CODES[stage],
         f"{first.node} {first.what}",
         where=f"{where}, stage {stage}",
-        reason="; ".join([f"it breaks {first.rule}", *shown, *more]),
-        help=_HELP[stage],
+        reason="; ".join([*filter(None, (f"it breaks {first.rule}", first.why)), *shown, *more]),
+        help=first.help or _HELP[stage],
     )
