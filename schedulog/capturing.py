@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from schedulog.arguments import path_text
 from schedulog.facts.graph import Graph
 from schedulog.scheduler.language.rule_file import Part
 from schedulog.scheduler.language.sources import own_sources, pack_names_of
@@ -33,8 +34,9 @@ def capture(path: str | os.PathLike[str]) -> Iterator[None]:
     """Capture every scheduling call of this block, in this thread, to the database at `path`.
 
     `schedulog replay` schedules them again. A call raises DatabaseError SL602, SL603 or SL604 where that cannot be written.
+    Raises UsageError SL730 for what is no path.
     """
-    token = _BLOCK.set(Path(path).absolute())
+    token = _BLOCK.set(Path(path_text("path", path)).absolute())
     try:
         yield
     finally:
@@ -42,8 +44,13 @@ def capture(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def destination(given: str | os.PathLike[str] | None) -> Path | None:
-    """Where a call is captured to: `given`, else what the block says, else what the environment says, else nowhere."""
-    return Path(given) if given is not None else _BLOCK.get() or _of_environment()
+    """Where a call is captured to: `given`, else what the block says, else what the environment says, else nowhere.
+
+    Raises UsageError SL730.
+    """
+    if given is not None:
+        return Path(path_text("capture", given))
+    return _BLOCK.get() or _of_environment()
 
 
 @cache

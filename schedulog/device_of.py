@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from schedulog.arguments import DEVICE, name_of
 from schedulog.errors import DeviceError
 from schedulog.facts import build
 from schedulog.facts.device_name import DEFAULT, file_device, file_path, is_file, parts, spelled
@@ -24,13 +25,13 @@ def shown_device(device: str) -> str:
 
 
 def known_device(name: str) -> str:
-    """The device that a user calls `name`, in one spelling. Raises DeviceError: SL500 no such device, SL541 no path.
+    """The device that a user calls `name`, in one spelling. Raises DeviceError: SL500 no such device, SL541 no path; UsageError SL730.
 
     "cpu", "cpu:1", ... are places of their own on the device a schedule is run on.
     """
     from schedulog.runtimes import device_names
 
-    kind, instance = parts(name)
+    kind, instance = parts(name_of("device", name, DEVICE))
     if name in (DEFAULT, _SPELLED):
         return DEFAULT
     if is_file(name):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from schedulog.facts import build, compose
 from schedulog.facts.node import Node
 from schedulog.facts.symbolic import Size
 from schedulog.indexing import selection
-from schedulog.operands import Axes, axes_of, flat, inside, padding, whole_shape
+from schedulog.operands import Axes, axes_of, axis_number, flat, inside, padding, whole_shape
 from schedulog.operators import Operators
 
 
@@ -38,11 +38,11 @@ class Movements(Operators):
         """The same elements in another shape; one size may be -1."""
         return self._moved("reshape", lambda n, label: build.reshape(n, whole_shape(flat(shape), n), label))
 
-    def transpose(self, *order: int | Sequence[int]) -> Self:
-        """Axis i of the result is axis `order[i]`; all reversed if none are given."""
-        if not order:
+    def transpose(self, *order: int | Sequence[int] | None) -> Self:
+        """Axis i of the result is axis `order[i]`; all reversed if none are given, or None as in numpy."""
+        if not order or (len(order) == 1 and order[0] is None):
             return self.permute(*reversed(range(len(self.node.shape))))
-        return self.permute(*order)
+        return self.permute(*cast("tuple[int | Sequence[int], ...]", order))
 
     def permute(self, *order: int | Sequence[int]) -> Self:
         """Axis i of the result is axis `order[i]`."""
@@ -84,7 +84,9 @@ class Movements(Operators):
         """With an axis of size 1 that becomes axis `axis` of the result."""
         return self._moved(
             "unsqueeze",
-            lambda n, label: compose.insert_axis(n, compose.axis_index(axis, len(n.shape) + 1), label),
+            lambda n, label: compose.insert_axis(
+                n, compose.axis_index(axis_number(axis), len(n.shape) + 1), label
+            ),
         )
 
     def __getitem__(self, key: Any) -> Self:

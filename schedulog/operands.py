@@ -82,7 +82,7 @@ def axis_number(axis: Any) -> int:
 
 def flat(sizes: Sequence[Any]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` both mean (2, 3). Raises UsageError SL730 for what are no integers."""
-    nested = len(sizes) == 1 and not isinstance(sizes[0], Expr) and not hasattr(sizes[0], "__index__")
+    nested = len(sizes) == 1 and not _is_size(sizes[0])
     try:
         inner = chain.from_iterable(sizes) if nested else sizes
         return tuple(map(_size, inner))
@@ -90,6 +90,11 @@ def flat(sizes: Sequence[Any]) -> Shape:
         given = sizes[0] if nested else tuple(sizes)
         raise UsageError("SL730", f"a shape or an order of axes cannot be {given!r}", where=caller(), reason=str(error),
                          help="give integers: (2, 3)") from None  # fmt: skip
+
+
+def _is_size(x: Any) -> bool:
+    """An array has `__index__` whatever its shape, and a value for it only as a single number."""
+    return isinstance(x, Expr) or (hasattr(x, "__index__") and np.shape(x) == ())
 
 
 def whole_shape(shape: Shape, n: Node) -> Shape:

@@ -114,7 +114,8 @@ class Rules:
         `execute` runs kernels for `result ~ numpy`. Files are read again, as they are now.
         Raises RuleError for mistakes, SL161 when no test is selected; UsageError SL703 and SL705 for engines.
         """
-        chosen = selected(self._suites(), select)
+        text = None if select is None else name_of("select", select, "give a text")
+        chosen = selected(self._suites(), text)
         present, missing = usable_engines(names_of("engines", engines) or None)
         results = run_suites(chosen, present, execute=differences if execute else None, seeds=(1,))
         return RuleTestReport(results, present, missing)

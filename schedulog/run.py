@@ -9,12 +9,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schedulog.arguments import graph_behind, integers_of, name_of, names_of, rule_parts
+from schedulog.arguments import (
+    device_named,
+    graph_behind,
+    integers_of,
+    mapping_of,
+    name_of,
+    names_of,
+    path_text,
+    rule_parts,
+    wrong_kind,
+)
 from schedulog.capturing import destination, keep
 from schedulog.errors import UsageError
 from schedulog.facts.graph import Graph
@@ -49,6 +59,8 @@ from schedulog.scheduler.why.whynot import WhyNot, whynot
 
 if TYPE_CHECKING:
     from schedulog.tensor import Tensor
+
+_FACT: Final = "give a fact as text: realize(n12)"
 
 
 def schedule(
@@ -190,9 +202,10 @@ class Run:
     def load(self, device: str | None = None) -> DeviceProgram:
         """The schedule made ready to run, with `device` for what names none; compiled once per device.
 
-        A kernel of which the graph says where it runs ("c:1") runs there. Raises CodegenError, DeviceError.
+        A kernel of which the graph says where it runs ("c:1") runs there. Raises CodegenError, DeviceError, UsageError
+        SL730.
         """
-        name = device or default_device()
+        name = device_named(device) or default_device()
         with self._once:
             if name not in self._loaded:
                 self._loaded[name] = load_schedule(self.schedule, name)
@@ -209,14 +222,19 @@ class Run:
 
         `inputs` gives the contents of `graph.inputs` by name; `device` is a name from `schedulog devices` (default: c
         where there is a compiler, else numpy); `times` receives seconds per kernel; `variables` gives symbolic
-        variables other values than those the graph binds them to. Raises DeviceError and GraphError.
+        variables other values than those the graph binds them to. Raises DeviceError, GraphError, and UsageError SL730 for
+        an argument of the wrong kind.
         """
-        name = device or default_device()
+        if not isinstance(times, list | None):
+            raise wrong_kind("times", times, "give a list: times=[]")
+        arrays = mapping_of("inputs", inputs, "{'x': array}")
+        given = mapping_of("variables", variables, "{'n': 5}")
+        name = device_named(device) or default_device()
         program = self.load(name)
-        values = variable_values(self.schedule, variables or {})
+        values = variable_values(self.schedule, given)
         before = len(times or ())
         with self._turn:
-            memory = allocate(self.schedule, inputs or {}, name)
+            memory = allocate(self.schedule, arrays, name)
             program.run(memory, values, times)
             outputs = fetch(replace(self.schedule, variables=values), memory)
         if times is not None:
@@ -249,15 +267,16 @@ class Run:
     def save(self, path: str | os.PathLike[str], *, append: bool = False, label: str = "") -> None:
         """Write everything that was decided to a SQLite file, described in docs/schema.md; whole or not at all.
 
-        `append` keeps the runs that are in the file; `label` is a name to tell runs apart. Raises DatabaseError.
+        `append` keeps the runs that are in the file; `label` is a name to tell runs apart. Raises DatabaseError, UsageError SL730.
         """
-        save(replace(self.record, label=label), path, append=append)
+        save(replace(self.record, label=name_of("label", label)), path_text("path", path), append=append)
 
     def sql(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a SELECT, or a query by its name (`run.sql("kernels")`), on what was decided.
 
-        `values` are the query's parameters. The database is made once, in memory. Raises DatabaseError.
+        `values` are the query's parameters. The database is made once, in memory. Raises DatabaseError, UsageError SL730.
         """
+        name_of("query", query, "give a SELECT or the name of a query, as kernels")
         with self._once:
             return ask(self.database, query, values).rows
 
@@ -279,9 +298,9 @@ class Run:
 
         `print(run.why("realize(n12)"))` writes it out as `schedulog why` does, `Proof.tree(depth)` deeper. `all`: with all
         derivations, of the fact and of those its proof rests on, in `Proof.others`. `explain` is for what is no fact.
-        Raises UsageError SL710 to SL715.
+        Raises UsageError SL710 to SL715, SL730.
         """
-        return why(self.decisions, fact, every=all)
+        return why(self.decisions, name_of("fact", fact, _FACT), every=all)
 
     def explain(self, question: str, *, negated: bool = False, all: bool = False) -> Answer:
         """Why an operand is fused or not (`n3 -> n5`), some kernel computes two nodes or none does (`one_kernel(n3, n5)`),
@@ -289,9 +308,10 @@ class Run:
 
         `negated`: which conditions keep further facts out of the relation. `all`: with all derivations in `proofs`.
         `print(run.explain("n3 -> n5"))` writes it out. Raises UsageError SL710 for a question about a fact or none, SL713,
-        SL715, SL721 to SL723.
+        SL715, SL721 to SL723, SL730.
         """
-        answer = explain(self.decisions, question, negated=negated, every=all)
+        asked = name_of("question", question, "give a text: n3 -> n5")
+        answer = explain(self.decisions, asked, negated=negated, every=all)
         if answer is None:
             raise UsageError("SL710", f"`{question}` asks about no operand, kernel or relation",
                              help="ask like this: n3 -> n5; about a fact ask `why` or `whynot`")  # fmt: skip
@@ -300,10 +320,10 @@ class Run:
     def whynot(self, fact: str) -> WhyNot:
         """Why a fact does not hold: the rules that could derive it, the conditions that fail, the smallest repairs.
 
-        `print(run.whynot("realize(n12)"))` writes it out. Raises UsageError SL710 to SL713, SL715, and SL718 for a fact
-        that holds.
+        `print(run.whynot("realize(n12)"))` writes it out. Raises UsageError SL710 to SL713, SL715, SL730, and SL718 for a
+        fact that holds.
         """
-        return whynot(self.decisions, fact)
+        return whynot(self.decisions, name_of("fact", fact, _FACT))
 
     @property
     def names(self) -> Names:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from schedulog.arguments import mapping_of, path_text
 from schedulog.errors import GraphError
 from schedulog.facts import build
 from schedulog.facts.dtype import DType, from_numpy
@@ -29,14 +30,15 @@ def open_file(
 ) -> Tensor:
     """The contents of a file as a tensor, flat unless a shape is given. Nothing is read until it is copied.
 
-    Raises DeviceError: SL541 the file cannot be opened, SL542 it is too short or no whole number of elements.
+    Raises DeviceError: SL541 the file cannot be opened, SL542 it is too short or no whole number of elements. UsageError
+    SL730 for an argument of the wrong kind.
     """
-    kind = kind_of(dtype)
+    name, kind = path_text("path", path), kind_of(dtype)
     sizes = None if shape is None else flat((shape,))
 
     def make(label: str) -> Node:
         count = None if sizes is None else bound_value(build.element_count(sizes))
-        return build.buffer(open_file_buffer(path, kind, count), sizes, label)
+        return build.buffer(open_file_buffer(name, kind, count), sizes, label)
 
     return Tensor.of(placed("open_file", make))
 
@@ -45,14 +47,13 @@ def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     """The tensors of a .safetensors file by name. Only the header is read; a tensor's bytes when it is copied.
 
     `load_safetensors(path)["weight"].to("default")`. Raises DeviceError SL541 and GraphError SL270 to SL278 for a
-    file that is none, or not a whole one.
+    file that is none, or not a whole one; UsageError SL730.
     """
-    header = read_header(path)
-    memory = open_file_buffer(path)
+    name = path_text("path", path)
+    header = read_header(name)
+    memory = open_file_buffer(name)
     if memory.size != header.file_size:
-        raise GraphError(
-            "SL271", f"{memory.size} bytes, {header.file_size} a moment before", where=os.fspath(path)
-        )
+        raise GraphError("SL271", f"{memory.size} bytes, {header.file_size} a moment before", where=name)
     raw = build.buffer(memory)
     return {entry.name: Tensor.of(_window(raw, entry)) for entry in header.entries}
 
@@ -72,18 +73,20 @@ def save_safetensors(
     """Write tensors, or what makes one, to a .safetensors file: whole, or not at all.
 
     Tensors read from the same file before are to be opened again. Raises GraphError: SL274 a dtype the format does not
-    have, SL279 a name it cannot hold, or a file that cannot be written.
+    have, SL279 a name it cannot hold, or a file that cannot be written; UsageError SL730 for an argument of the wrong kind.
     """
-    found = {name: x if isinstance(x, Tensor) else Tensor(x) for name, x in tensors.items()}
+    place, notes = path_text("path", path), mapping_of("metadata", metadata, "{'made by': 'me'}")
+    given = mapping_of("tensors", tensors, "{'weight': t}")
+    found = {name: x if isinstance(x, Tensor) else Tensor(x) for name, x in given.items()}
     if found:
         first, *others = found.values()
         first.realize(*others)
     shapes = {name: (from_numpy(t.dtype), tuple(map(bound_value, t.shape))) for name, t in found.items()}
-    header, order = header_bytes(shapes, metadata or {}, os.fspath(path))
+    header, order = header_bytes(shapes, notes, place)
     try:
-        with new_file(path) as file:
+        with new_file(place) as file:
             file.write(header)
             for name in order:
                 file.write(np.ascontiguousarray(found[name].numpy()).reshape(-1).view(np.uint8).data)
     except OSError as error:
-        raise unwritable(os.fspath(path), error.strerror or str(error)) from error
+        raise unwritable(place, error.strerror or str(error)) from error

@@ -11,7 +11,7 @@ import pytest
 
 import schedulog
 from schedulog import Tensor, schedule
-from schedulog.errors import RuleError, ScheduleError, SchedulogError, UsageError
+from schedulog.errors import DeviceError, GraphError, RuleError, ScheduleError, SchedulogError, UsageError
 from schedulog.facts import build
 from schedulog.facts.graph import graph_of
 from schedulog.facts.json_format import write_graph
@@ -43,6 +43,58 @@ def test_a_constant_tensor_can_be_scheduled() -> None:
 
 NODES = "give a Graph (schedulog.load reads one), a Tensor or a Node, or a list of Tensors and Nodes"
 PACKS = "give names, paths or rule texts, one or a list of them"
+DEVICE = "give the name of a device: `schedulog devices` lists them"
+PATH = "give the path of a file"
+PAIRS = "give a pair of integers for each axis: [(0, 1), (2, 2)]"
+FACT = "give a fact as text: realize(n12)"
+
+
+def captured(path: Any) -> None:
+    with schedulog.capture(path):
+        schedule(graph())
+
+
+def matrix() -> Any:
+    return Tensor(np.arange(6.0).reshape(2, 3))
+
+
+def run() -> Any:
+    return schedule(graph())
+
+
+KINDS: list[tuple[Callable[[], Any], str, str]] = [
+    (lambda: run().execute("x"), "`inputs` cannot be a str", "give a mapping: inputs={'x': array}"),
+    (lambda: run().execute({}, variables=[1]), "`variables` cannot be a list", "give a mapping: variables={'n': 5}"),
+    (lambda: run().execute({}, device=5), "`device` cannot be an int", DEVICE),
+    (lambda: run().execute({}, times=()), "`times` cannot be a tuple", "give a list: times=[]"),
+    (lambda: run().load(0), "`device` cannot be an int", DEVICE),
+    (lambda: run().sql(5), "`query` cannot be an int", "give a SELECT or the name of a query, as kernels"),
+    (lambda: run().why(5), "`fact` cannot be an int", FACT),
+    (lambda: run().whynot(None), "`fact` cannot be None", FACT),
+    (lambda: run().explain(5), "`question` cannot be an int", "give a text: n3 -> n5"),
+    (lambda: run().save(5), "`path` cannot be an int", PATH),
+    (lambda: run().save("run.db", label=5), "`label` cannot be an int", "give a name"),
+    (lambda: schedule(graph(), capture=5), "`capture` cannot be an int", PATH),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: captured(5), "`path` cannot be an int", PATH),
+    (lambda: schedulog.load_rules("classic").test(select=5), "`select` cannot be an int", "give a text"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedulog.open_file(5), "`path` cannot be an int", PATH),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedulog.load_safetensors(5), "`path` cannot be an int", PATH),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedulog.save_safetensors(5, {}), "`path` cannot be an int", PATH),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedulog.save_safetensors("z", [1]), "`tensors` cannot be a list", "give a mapping: tensors={'weight': t}"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: schedulog.save_safetensors("z", {}, [1]), "`metadata` cannot be a list", "give a mapping: metadata={'made by': 'me'}"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: Tensor([1.0], device=5), "`device` cannot be an int", DEVICE),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: matrix().to(None), "`device` cannot be None", DEVICE),
+    (lambda: matrix().realize(device=5), "`device` cannot be an int", DEVICE),
+    (lambda: matrix().realize(5), "`others` cannot be an int", "give tensors"),
+    (lambda: matrix().reshape("x"), "a shape or an order of axes cannot be 'x'", "give integers: (2, 3)"),
+    (lambda: matrix().reshape(1.5, 4), "a shape or an order of axes cannot be (1.5, 4)", "give integers: (2, 3)"),
+    (lambda: matrix().broadcast_to(None), "a shape or an order of axes cannot be None", "give integers: (2, 3)"),
+    (lambda: matrix().pad(5), "`widths` cannot be 5", PAIRS),
+    (lambda: matrix().pad([("a", 1), (0, 0)]), "`widths` cannot be [('a', 1), (0, 0)]", PAIRS),
+    (lambda: matrix().shrink([5, (0, 1)]), "`bounds` cannot be [5, (0, 1)]", PAIRS),
+    (lambda: np.sum(matrix(), out=np.zeros(())), "`out` cannot be a ndarray", "assign the result: t.assign(...)"),
+    (lambda: np.mean(matrix(), dtype=np.float32), "`dtype` cannot be a type", "convert first: t.astype(...)"),
+]  # fmt: skip
 WRONG: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: schedule(None), "SL704", "cannot schedule None", NODES),  # type: ignore[arg-type]  # wrong on purpose
     (lambda: schedule(3), "SL704", "cannot schedule an int", NODES),  # type: ignore[arg-type]  # wrong on purpose
@@ -62,10 +114,13 @@ WRONG: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: schedulog.load("m.onnx", dims={"N": 1.5}), "SL730", "`dims['N']` cannot be a float", "give an integer"),  # type: ignore[dict-item]  # wrong on purpose
     (lambda: schedulog.load("m.onnx", inputs={"x": 3}), "SL730", "`inputs['x']` cannot be an int", "give the sizes: (1, 3, 224, 224)"),  # type: ignore[dict-item]  # wrong on purpose
     (lambda: schedulog.load("m.onnx", inputs={"x": (1, -3)}), "SL730", "`inputs['x']` cannot be (1, -3)", "give sizes of 0 or more"),
+    *((call, "SL730", message, help) for call, message, help in KINDS),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "code", "message", "help"), WRONG, ids=[w[2] for w in WRONG])
+@pytest.mark.parametrize(
+    ("call", "code", "message", "help"), WRONG, ids=[f"{i}-{w[2]}" for i, w in enumerate(WRONG)]
+)
 def test_wrong_arguments_are_usage_errors(
     call: Callable[[], Any], code: str, message: str, help: str
 ) -> None:
@@ -140,3 +195,35 @@ def test_inputs_are_for_onnx_models_only(tmp_path: Path) -> None:
         schedulog.load(path, inputs={"x": (3,)})
     assert caught.value.code == "SL264"
     assert schedulog.load(bytes(path)).outputs == ("out0",)  # type: ignore[arg-type]  # the system's own spelling
+
+
+@pytest.mark.parametrize("function", [np.sum, np.prod, np.mean, np.max, np.min, np.all, np.any])
+def test_reductions_of_numpy_are_those_of_a_tensor(function: Callable[..., Any]) -> None:
+    t = matrix()
+    for arguments in ({}, {"axis": 0}, {"axis": 1, "keepdims": True}):
+        found = function(t, **arguments)
+        assert isinstance(found, Tensor)
+        wanted = np.asarray(function(t.numpy(), **arguments))
+        assert found.numpy().dtype == wanted.dtype
+        np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def test_numpy_transposes_a_tensor() -> None:
+    t = matrix()
+    np.testing.assert_array_equal(np.transpose(t), t.numpy().T)
+    np.testing.assert_array_equal(t.transpose(np.array([1, 0])).numpy(), t.numpy().T)
+
+
+@pytest.mark.parametrize("axis", ["x", None, 1.5])
+def test_an_axis_of_the_wrong_kind_is_refused(axis: Any) -> None:
+    for call in (matrix().unsqueeze, matrix().softmax):
+        with pytest.raises(GraphError) as caught:
+            call(axis)
+        assert caught.value.code == "SL215"
+
+
+@pytest.mark.parametrize("t", [matrix(), Tensor(3), matrix() * 2], ids=["stored", "number", "lazy"])
+def test_a_tensor_is_not_realized_on_a_device_that_there_is_not(t: Tensor) -> None:
+    with pytest.raises(DeviceError) as caught:
+        t.realize(device="foo")
+    assert (caught.value.code, caught.value.message) == ("SL500", "there is no device `foo`")
