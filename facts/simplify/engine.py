@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 from schedulog.errors import GraphError
@@ -47,8 +49,8 @@ class Engine:
         self._because = because
         self._writes = writes
         given = tuple(rules)
-        self._early = _by_op(rule for rule in given if rule.early)
-        self._rules = _by_op(rule for rule in given if not rule.early)
+        self._early = _by_op(tuple(rule for rule in given if rule.early))
+        self._rules = _by_op(tuple(rule for rule in given if not rule.early))
         self._fitting: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
         self._most = 0
 
@@ -129,6 +131,7 @@ class Engine:
                              reason=f"these rules feed each other: {last}")  # fmt: skip
 
 
-def _by_op(rules: Iterable[Rule]) -> Mapping[Op, tuple[Rule, ...]]:
-    given = tuple(rules)
-    return {op: tuple(rule for rule in given if op in rule.ops) for op in Op}
+@lru_cache(maxsize=16)
+def _by_op(rules: tuple[Rule, ...]) -> Mapping[Op, tuple[Rule, ...]]:
+    """The rules to try on each operation. Made once for the same rules: on small graphs it costs as much as the rewriting."""
+    return MappingProxyType({op: tuple(rule for rule in rules if op in rule.ops) for op in Op})
