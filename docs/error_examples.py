@@ -1,10 +1,10 @@
-"""Run the examples on the pages of the error codes, so that each page shows what is really said.
+"""Run the examples on the pages of the error codes and of docs/, so that each page shows what is really said.
 
 A page has fenced blocks. A block with a file name (` ```prolog mine.dl `) is a file of the example. Blocks that are run:
 
     prolog     rules by themselves, without core
     graph      a graph in the short notation
-    python     a program that ends with an error
+    python     a program: what it prints, and the error it may end with; one that follows on the page knows its names
     console    `$ schedulog ...` commands, in a folder with the example's files; in a tutorial any commands
 
 What a block gives stands in the `text` block behind it; for `console`, below each command.
@@ -67,6 +67,7 @@ def _refreshed(page: str, run: Callable[[str], str]) -> str:
 def _rewritten(page: str, run: Callable[[str], str]) -> str:
     parts: list[str] = []
     end, given = 0, ""
+    names: dict[str, object] = {"__name__": "example"}
     for block in _BLOCK.finditer(page):
         kind, name, text = block.groups()
         parts.append(page[end : block.start()])
@@ -78,6 +79,8 @@ def _rewritten(page: str, run: Callable[[str], str]) -> str:
             Path(name).write_text(text, encoding="utf-8")
         elif kind == "console":
             text = "".join(f"$ {command}\n{run(command)}" for command in _commands(text))
+        elif kind == "python":
+            given = _program(text, names)
         elif kind in _RUNNERS:
             given = _RUNNERS[kind](text)
         elif kind == "text" and given:
@@ -105,12 +108,14 @@ def _graph(text: str) -> str:
     return ""
 
 
-def _program(text: str) -> str:
-    try:
-        exec(compile(text, "example.py", "exec"), {"__name__": "example"})  # noqa: S102 (the pages are ours)
-    except SchedulogError as error:
-        return f"{error}\n"
-    return ""
+def _program(text: str, names: dict[str, object]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            exec(compile(text, "example.py", "exec"), names)  # noqa: S102 (the pages are ours)
+        except SchedulogError as error:
+            print(error)
+    return out.getvalue()
 
 
 def _commands(text: str) -> Iterator[str]:
@@ -141,6 +146,4 @@ def _in_a_shell(command: str) -> str:
     return made.stdout
 
 
-_RUNNERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
-    {"prolog": _rules, "graph": _graph, "python": _program}
-)
+_RUNNERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType({"prolog": _rules, "graph": _graph})

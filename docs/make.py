@@ -96,6 +96,11 @@ def language_page() -> str:
     return refreshed((FOLDER / "language.md").read_text(encoding="utf-8"))
 
 
+def python_page() -> str:
+    """docs/python.md, with what its programs print now."""
+    return refreshed((FOLDER / "python.md").read_text(encoding="utf-8"))
+
+
 def tutorial_page() -> str:
     """docs/tutorial.md, with what its commands print now."""
     return tutorial((FOLDER / "tutorial.md").read_text(encoding="utf-8"))
@@ -113,6 +118,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
         "rules.md": all_packs,
         "errors.md": errors_page,
         "language.md": language_page,
+        "python.md": python_page,
         "tutorial.md": tutorial_page,
     }
 )

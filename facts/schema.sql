@@ -152,7 +152,7 @@ create table kernel (
   device text not null,            -- device of the output
   members integer not null,        -- nodes evaluated inside, views included
   reduces integer not null,        -- reductions among them
-  bytes_read integer not null,     -- sizes of the buffers read, each once
+  bytes_read integer not null,     -- sizes of the buffers read, each once and whole, also where a window of it is read
   bytes_written integer not null,  -- size of the value stored
   rules text not null,             -- ids of the rules that formed it, separated by ", "
   primary key (run_id, kernel)

@@ -70,7 +70,7 @@ class Kernel:
 
     @property
     def bytes_read(self) -> int:
-        """Sizes of the buffers read, each once, in bytes."""
+        """Sizes of the buffers read, each once and whole, also where a window of it is read, in bytes."""
         used = {read.argument for read in self.reads.values()}
         return sum(self.buffers[i].nbytes for i in used)
 

@@ -57,6 +57,11 @@ def test_a_page(code: str) -> None:
         pytest.fail("a page about rule text has an example")
 
 
+def test_the_programs_of_the_page_on_python_print_what_stands_there() -> None:
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    assert EXAMPLES.refreshed(text.replace("\n40000 400\n", "\n1 2\n")) == text, "run: python docs/make.py"
+
+
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "sl110"]) == 0
     assert capsys.readouterr().out == page("SL110")
