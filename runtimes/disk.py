@@ -20,17 +20,17 @@ class DiskDevice:
 
     def load(self, schedule: Schedule) -> NoReturn:
         """Raises DeviceError SL540: copies and windows are no kernels of the disk's, and it runs none."""
-        kernel = schedule.kernels[0] if schedule.kernels else None
-        raise no_computer(kernel)
+        raise DeviceError("SL540", "a schedule cannot run on disk", where=schedule.graph.name,
+                          reason="a file holds values; nothing is computed there",
+                          help="run it on a device that computes, as c or numpy; `schedulog devices` lists them")  # fmt: skip
 
 
-def no_computer(kernel: Kernel | None) -> DeviceError:
-    """SL540: `kernel`, or else a schedule without any, is to run on disk."""
-    what = "a schedule" if kernel is None else f"kernel {kernel.name} ({kernel.output.op})"
+def no_computer(kernel: Kernel) -> DeviceError:
+    """SL540: `kernel` is to run on disk, where its memory is."""
     return DeviceError(
         "SL540",
-        f"{what} cannot run on disk",
-        where=(kernel.output.label or kernel.device) if kernel is not None else "",
+        f"kernel {kernel.name} ({kernel.output.op}) cannot run on disk",
+        where=kernel.output.label or kernel.device,
         reason="a file holds values; nothing is computed there",
         help='copy it to a device first: .to("default")',
     )

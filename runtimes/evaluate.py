@@ -162,8 +162,14 @@ def _input(name: str, memory: Buffer, graph: Graph, inputs: Mapping[str, Array])
     if not fits or value.dtype != memory.dtype.to_numpy():
         expected = f"{memory.dtype}{list(shape) if shape is not None else [memory.size]}"
         raise DeviceError("SL531", f"input `{name}` is {value.dtype}{list(value.shape)}, not {expected}",
-                          where=graph.name)  # fmt: skip
+                          where=graph.name, help=_other_input(value, memory, fits=fits))  # fmt: skip
     return flattened(value)
+
+
+def _other_input(value: Array, memory: Buffer, *, fits: bool) -> str:
+    if not fits:
+        return "give an array of that shape and dtype"
+    return f'nothing is cast in silence: give array.astype("{memory.dtype.to_numpy()}")'
 
 
 def reference(graph: Graph, inputs: Mapping[str, Array], variables: Values = NO_VALUES) -> dict[str, Array]:

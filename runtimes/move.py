@@ -69,7 +69,7 @@ def _make(target: FileSpan, value: Array) -> None:
             file.write(flattened(value).view(np.uint8).data)
     except FileExistsError as error:
         raise DeviceError("SL546", f"{target.path} is there already", where=target.path,
-                          reason="a copy to disk makes a file", help="remove it, or assign to it") from error  # fmt: skip
+                          reason="a copy to disk makes a file", help="give another name, or remove the file") from error  # fmt: skip
     except OSError as error:
         raise DeviceError("SL541", f"cannot write {target.path}", where=target.path,
                           reason=error.strerror or str(error)) from error  # fmt: skip

@@ -117,4 +117,5 @@ def _integer(part: Any) -> int:
             return operator.index(part)
     raise GraphError("SL218", f"index of type {type(part).__name__}",
                      reason="only integers, slices, None and ... index a tensor",
-                     help="use where() for masks, and compose.gather for positions that are data")  # fmt: skip
+                     help="take slices, or index numpy's array, x.numpy()[...]; in the graph, schedulog.combine.where(mask, x, other)"
+                          " for masks, and Tensor.of(schedulog.facts.compose.gather(x.node, positions.node, axis))")  # fmt: skip

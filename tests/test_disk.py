@@ -251,7 +251,8 @@ def test_nothing_is_computed_on_disk(tmp_path: Path) -> None:
     error = refused("SL540", lambda: (x + 1).numpy())
     assert "copy it to a device first" in error.help and str(error.where).endswith("add")
     assert (x.to("numpy") + 1)[:2].tolist() == [1, 2]
-    refused("SL540", lambda: schedule(build.alu(Op.NEG, build.array(np.zeros(2)))).load("disk"))
+    error = refused("SL540", lambda: schedule(build.alu(Op.NEG, build.array(np.zeros(2)))).load("disk"))
+    assert error.help == "run it on a device that computes, as c or numpy; `schedulog devices` lists them"
     for made in ((x * 2).contiguous(), (x * 2).bitcast(np.int32)):
         error = refused("SL540", lambda y=made: y.numpy())
         assert "(MUL) cannot run on disk" in error.message
@@ -273,7 +274,10 @@ def test_a_copy_to_disk_makes_a_file(tmp_path: Path) -> None:
     assert (x.shape, x.device, x.tolist()) == ((2, 2), f"disk:{path}", [[2, 4], [3, 5]])
     assert os.listdir(tmp_path) == ["new"]
     error = refused("SL546", lambda: Tensor([1.0]).to(f"disk:{path}"))
-    assert error.message == f"{path} is there already"
+    assert (error.message, error.help) == (
+        f"{path} is there already",
+        "give another name, or remove the file",
+    )
     assert path.stat().st_size == 16
 
 

@@ -278,16 +278,21 @@ def test_inputs_are_checked() -> None:
     x = build.buffer(memory, (2, 2))
     graph = graph_of([build.alu(Op.NEG, x)], inputs={"x": memory}, input_shapes={"x": (2, 2)})
     assert reference(graph, {"x": np.ones((2, 2), np.float32)})["out0"].tolist() == [[-1, -1], [-1, -1]]
-    cases: list[tuple[dict[str, Array], str]] = [
-        ({}, "SL530"),
-        ({"x": np.ones((4,), np.float32)}, "SL531"),
-        ({"x": np.ones((2, 2))}, "SL531"),
-        ({"x": np.ones((2, 2), np.float32), "y": np.ones(1)}, "SL532"),
+    other, cast = (
+        "give an array of that shape and dtype",
+        'nothing is cast in silence: give array.astype("float32")',
+    )
+    cases: list[tuple[dict[str, Array], str, str]] = [
+        ({}, "SL530", ""),
+        ({"x": np.ones((4,), np.float32)}, "SL531", other),
+        ({"x": np.ones((4,))}, "SL531", other),
+        ({"x": np.ones((2, 2))}, "SL531", cast),
+        ({"x": np.ones((2, 2), np.float32), "y": np.ones(1)}, "SL532", "inputs are: x"),
     ]
-    for inputs, code in cases:
+    for inputs, code, help in cases:
         with pytest.raises(DeviceError) as caught:
             reference(graph, inputs)
-        assert caught.value.code == code
+        assert (caught.value.code, caught.value.help) == (code, help)
 
 
 def test_assigns_write_through_their_targets_and_read_old_contents() -> None:

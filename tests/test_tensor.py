@@ -6,6 +6,7 @@ import copy
 import math
 import operator
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import schedulog
+import schedulog.combine
+import schedulog.facts.compose
 from schedulog import pending
 from schedulog.combine import concatenate, maximum, minimum, stack, where
 from schedulog.creation import arange, eye, full, linspace, ones, zeros
@@ -355,6 +359,18 @@ def test_errors_name_the_line_of_the_call() -> None:
         line = action.__code__.co_firstlineno
         assert (error.code, error.where) == (code, f"test_tensor.py:{line}")
         assert error.message.startswith(message)
+
+
+def test_the_way_out_of_an_index_that_is_data_leads_out() -> None:
+    values = np.arange(6.0).reshape(2, 3)
+    x, other, axis = Tensor(values), Tensor(np.zeros((2, 3))), 0
+    positions, mask = Tensor(np.array([1, 0, 1])), x > 3
+    help = str(error_of(lambda: x[mask]).help)
+    masked, gathered = re.findall(r"(schedulog\.combine\.\w+\(.*?\)) .*(Tensor\.of\(.*\)\))", help)[0]
+    given = {"schedulog": schedulog, "Tensor": Tensor}
+    assert np.array_equal(eval(masked, given, locals()).numpy(), np.where(values > 3, values, 0))
+    assert np.array_equal(eval(gathered, given, locals()).numpy(), values[[1, 0, 1]])
+    assert (other.shape, positions.shape, axis) == ((2, 3), (3,), 0)
 
 
 def test_nodes_are_labelled_with_the_line_of_the_call() -> None:
