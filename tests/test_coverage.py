@@ -212,6 +212,17 @@ def test_mutants_that_survive(tmp_path: Path, command: Command) -> None:
     assert command("--mutants", path)[0] == 1
 
 
+def test_the_tests_of_the_readme_notice_every_mutant_of_its_rule(tmp_path: Path, command: Command) -> None:
+    text = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+    path = tmp_path / "mine.dl"
+    path.write_text(text.partition("```prolog\n")[2].partition("```")[0], encoding="utf-8")
+    assert command("--mutants", path, "--min", "100") == (
+        0,
+        "3 mutants, 0 survived, 0 the same; 100.0 % noticed\n",
+        "",
+    )
+
+
 def test_mutants_in_several_processes_are_the_same(tmp_path: Path, command: Command) -> None:
     path = written(tmp_path, f'{FAR}%? test "one"   {GRAPH}   set far == {{(x, 8)}}.\n')
     one, two = (command("--mutants", "--json", "--jobs", jobs, path) for jobs in ("1", "2"))
