@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
 
 from schedulog.errors import ScheduleError, UsageError
 from schedulog.scheduler.language.expression import HIGHEST, LOWEST
@@ -23,6 +24,24 @@ def check_switches(program: Program, options: Mapping[str, int]) -> None:
         if not low <= value <= HIGHEST:
             raise UsageError("SL731", f"`{name}` cannot be {value}", where="options",
                              reason=f"it goes from {low} to {HIGHEST}", help="give a number in this range")  # fmt: skip
+
+
+def check_known(known: Collection[str], options: Iterable[str], where: str = "options") -> None:
+    """Refuse a switch that no rule asks about: it would change nothing. `known` are those of `known_switches`.
+
+    Raises UsageError SL706.
+    """
+    for name in options:
+        if name not in known:
+            listed = sorted(known)
+            near = get_close_matches(name, listed, 1)
+            help = f"did you mean {near[0]}?" if near else f"switches: {', '.join(listed)}"
+            raise UsageError("SL706", f"no rule asks about `{name}`", where=where, help=help)
+
+
+def known_switches(*programs: Program) -> frozenset[str]:
+    """The switches that some rule of the programs asks about, limits among them."""
+    return frozenset(name for program in programs for name in switches(program, "option", "default_limit"))
 
 
 def least_values(program: Program) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from schedulog.scheduler.derived import Derived, read_decisions
 from schedulog.scheduler.engines.engine import Limits
 from schedulog.scheduler.engines.model import Model
 from schedulog.scheduler.engines.symbols import Symbols
-from schedulog.scheduler.given import check_inputs, check_switches
+from schedulog.scheduler.given import check_inputs, check_switches, known_switches
 from schedulog.scheduler.kernels import Schedule
 from schedulog.scheduler.language.program import Program
 from schedulog.scheduler.pack_functions import PackFunctions, running
@@ -86,6 +87,11 @@ class Scheduler:
         self.engine = engine
         self._functions = functions or running(program)
         self._compiled = compiled or _compile(program, engine, limits or Limits())
+
+    @cached_property
+    def switches(self) -> frozenset[str]:
+        """The switches that the rules ask about; found out once."""
+        return known_switches(self.program)
 
     def decide(
         self, graph: Graph, options: Mapping[str, int] | None = None, edit: Edit | None = None

@@ -20,7 +20,7 @@ from schedulog.scheduler.compare_text import (
     order_lines,
     some,
 )
-from schedulog.scheduler.given import check_switches
+from schedulog.scheduler.given import check_known, check_switches
 from schedulog.scheduler.html.fragment import Text, fragment
 from schedulog.scheduler.language.diagnostic import plural
 from schedulog.scheduler.language.load import load_program
@@ -133,13 +133,15 @@ def diff(
     `options_after` those that the second has besides or instead. On every `device` both schedules are run, with inputs
     drawn by `seed`, and their results compared; by default nothing is run. Nothing is captured.
 
-    An error that ends a scheduling is part of the result. Raises RuleError for wrong rules, UsageError SL703, SL704, SL730,
-    SL731 as `schedule`, DeviceError SL500 and SL501 for a device that there is not.
+    An error that ends a scheduling is part of the result. Raises RuleError for wrong rules, UsageError SL703, SL704, SL706,
+    SL730, SL731 as `schedule`, DeviceError SL500 and SL501 for a device that there is not.
     """
     given, switches = graph_behind(graph), integers_of("options", options)
     second = switches | integers_of("options_after", options_after)
     kind = name_of("engine", engine)
     sides = [Policy(Scheduler(_program(r), kind), o) for r, o in ((before, switches), (after, second))]
+    check_known(sides[0].scheduler.switches | sides[1].scheduler.switches, switches)
+    check_known(sides[1].scheduler.switches, second.keys() - switches.keys(), "options_after")
     for side in sides:
         check_switches(side.scheduler.program, side.options)
     shown = simplify_graph(given, preserves="values").graph if simplify else given

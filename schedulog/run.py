@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from schedulog.runtimes.base import Program as DeviceProgram
 from schedulog.runtimes.memory import allocate, fetch
 from schedulog.runtimes.mixed import load_schedule
 from schedulog.runtimes.variables import variable_values
+from schedulog.scheduler.given import check_known
 from schedulog.scheduler.html.run import run_html
 from schedulog.scheduler.kernels import Kernel, Schedule, ScheduleItem
 from schedulog.scheduler.language.load import load_program
@@ -59,8 +60,6 @@ from schedulog.scheduler.why.whynot import WhyNot, whynot
 
 if TYPE_CHECKING:
     from schedulog.tensor import Tensor
-
-_FACT: Final = "give a fact as text: realize(n12)"
 
 
 def schedule(
@@ -85,10 +84,11 @@ def schedule(
     A tensor stays lazy: the run is about the graph behind it, and an assign that waits is done by every execution.
 
     Raises RuleError for wrong rules, ScheduleError where they give no schedule, UsageError: SL703 an unknown engine, SL704
-    nothing that can be scheduled, SL730 an argument of the wrong kind, SL731 an option outside its range.
+    nothing that can be scheduled, SL706 an option that no rule asks about, SL730 an argument of the wrong kind, SL731 an
+    option outside its range.
     """
     packs, dropped = rule_parts("rules", rules), names_of("disable", disable)
-    scheduler = _scheduler(packs, name_of("engine", engine), dropped)
+    scheduler = scheduler_of(packs, name_of("engine", engine), dropped)
     return schedule_with(
         scheduler, what, (packs, dropped), options, capture, simplify=simplify, refusals=refusals
     )
@@ -112,6 +112,7 @@ def schedule_with(
     simplified = simplify_graph(asked, preserves="values") if simplify else None
     graph = simplified.graph if simplified else asked
     switches = integers_of("options", options)
+    check_known(scheduler.switches if switches else (), switches)
     made, path = attempt(scheduler, graph, switches), destination(capture)
     if path is not None:
         keep(path, graph, given, scheduler, switches, made)
@@ -124,9 +125,9 @@ def _kept(packs: tuple[Part, ...], engine: str, disable: tuple[str, ...]) -> Sch
     return Scheduler(load_program(packs, disable=disable), engine)
 
 
-def _scheduler(packs: tuple[Part, ...], engine: str, disable: tuple[str, ...]) -> Scheduler:
-    """Rules that cannot change are compiled once a process: texts, and packs that come with schedulog. Others are read each
-    time."""
+def scheduler_of(packs: tuple[Part, ...], engine: str, disable: tuple[str, ...] = ()) -> Scheduler:
+    """Rules ready for any number of graphs. Those that cannot change are compiled once a process: texts, and packs that
+    come with schedulog. Others are read each time. Raises what `schedule` raises for rules and engines."""
     if all(
         isinstance(part, RuleFile) or part in built_in_packs() or (isinstance(part, str) and is_text(part))
         for part in packs
@@ -298,9 +299,9 @@ class Run:
 
         `print(run.why("realize(n12)"))` writes it out as `schedulog why` does, `Proof.tree(depth)` deeper. `all`: with all
         derivations, of the fact and of those its proof rests on, in `Proof.others`. `explain` is for what is no fact.
-        Raises UsageError SL710 to SL715, SL730.
+        Raises UsageError SL710 to SL715.
         """
-        return why(self.decisions, name_of("fact", fact, _FACT), every=all)
+        return why(self.decisions, fact, every=all)
 
     def explain(self, question: str, *, negated: bool = False, all: bool = False) -> Answer:
         """Why an operand is fused or not (`n3 -> n5`), some kernel computes two nodes or none does (`one_kernel(n3, n5)`),
@@ -308,10 +309,10 @@ class Run:
 
         `negated`: which conditions keep further facts out of the relation. `all`: with all derivations in `proofs`.
         `print(run.explain("n3 -> n5"))` writes it out. Raises UsageError SL710 for a question about a fact or none, SL713,
-        SL715, SL721 to SL723, SL730.
+        SL715, SL721 to SL723.
         """
-        asked = name_of("question", question, "give a text: n3 -> n5")
-        answer = explain(self.decisions, asked, negated=negated, every=all)
+        text = question if isinstance(question, str) else ""
+        answer = explain(self.decisions, text, negated=negated, every=all)
         if answer is None:
             raise UsageError("SL710", f"`{question}` asks about no operand, kernel or relation",
                              help="ask like this: n3 -> n5; about a fact ask `why` or `whynot`")  # fmt: skip
@@ -320,10 +321,10 @@ class Run:
     def whynot(self, fact: str) -> WhyNot:
         """Why a fact does not hold: the rules that could derive it, the conditions that fail, the smallest repairs.
 
-        `print(run.whynot("realize(n12)"))` writes it out. Raises UsageError SL710 to SL713, SL715, SL730, and SL718 for a
-        fact that holds.
+        `print(run.whynot("realize(n12)"))` writes it out. Raises UsageError SL710 to SL713, SL715, and SL718 for a fact
+        that holds.
         """
-        return whynot(self.decisions, name_of("fact", fact, _FACT))
+        return whynot(self.decisions, fact)
 
     @property
     def names(self) -> Names:

@@ -46,7 +46,6 @@ PACKS = "give names, paths or rule texts, one or a list of them"
 DEVICE = "give the name of a device: `schedulog devices` lists them"
 PATH = "give the path of a file"
 PAIRS = "give a pair of integers for each axis: [(0, 1), (2, 2)]"
-FACT = "give a fact as text: realize(n12)"
 
 
 def captured(path: Any) -> None:
@@ -69,9 +68,6 @@ KINDS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: run().execute({}, times=()), "`times` cannot be a tuple", "give a list: times=[]"),
     (lambda: run().load(0), "`device` cannot be an int", DEVICE),
     (lambda: run().sql(5), "`query` cannot be an int", "give a SELECT or the name of a query, as kernels"),
-    (lambda: run().why(5), "`fact` cannot be an int", FACT),
-    (lambda: run().whynot(None), "`fact` cannot be None", FACT),
-    (lambda: run().explain(5), "`question` cannot be an int", "give a text: n3 -> n5"),
     (lambda: run().save(5), "`path` cannot be an int", PATH),
     (lambda: run().save("run.db", label=5), "`label` cannot be an int", "give a name"),
     (lambda: schedule(graph(), capture=5), "`capture` cannot be an int", PATH),  # type: ignore[arg-type]  # wrong on purpose
@@ -133,6 +129,36 @@ def test_numpy_integers_and_single_names_are_taken() -> None:
     run = schedule(graph(), "classic", options={"kernel_nodes": np.int64(5)}, disable="classic/forced")  # type: ignore[dict-item]  # numpy's integers index
     assert run.options == {"kernel_nodes": 5}
     assert not any(rule.id == "classic/forced" for rule in run.program.rules)
+
+
+KNOWN = (
+    "switches: DONT_REALIZE_EXPAND, FUSE_ARANGE, FUSE_CONV_BW, SPLIT_REDUCEOP, copy_on_hazard, kernel_nodes, split_least, "
+    "split_parts, split_ratio, split_results, verify"
+)
+UNKNOWN: list[tuple[Callable[[], Any], str, str, str]] = [
+    (lambda: schedule(graph(), options={"FUSE_ARANG": 1}), "options", "FUSE_ARANG", "did you mean FUSE_ARANGE?"),
+    (lambda: schedule(graph(), options={"copy_on_hazard": 1, "zzz": 0}), "options", "zzz", KNOWN),
+    (lambda: schedule(graph(), rules=(), options={"copy_on_hazard": 1}), "options", "copy_on_hazard", "switches: kernel_nodes, verify"),
+    (lambda: schedulog.load_rules("classic").schedule(graph(), options={"zzz": 1}), "options", "zzz", KNOWN),
+    (lambda: schedulog.diff(graph(), (), "classic", options={"zzz": 1}), "options", "zzz", KNOWN),
+    (lambda: schedulog.diff(graph(), "classic", (), options_after={"FUSE_ARANGE": 1}), "options_after", "FUSE_ARANGE", "switches: kernel_nodes, verify"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "where", "name", "help"), UNKNOWN)
+def test_a_switch_that_no_rule_asks_about_is_refused(
+    call: Callable[[], Any], where: str, name: str, help: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        call()
+    assert (caught.value.code, caught.value.message) == ("SL706", f"no rule asks about `{name}`")
+    assert (caught.value.where, caught.value.help) == (where, help)
+
+
+def test_a_switch_is_known_where_one_of_the_rules_asks_about_it() -> None:
+    own = 'realize(N) :- option("all_stored", 1), computed(N).\n'
+    assert schedule(graph(), rules=["classic", own], options={"all_stored": 1}).options == {"all_stored": 1}
+    assert schedulog.diff(graph(), (), "classic", options={"FUSE_ARANGE": 1}).changes is not None
 
 
 @pytest.mark.parametrize("value", [0, -1, 2**63])

@@ -131,6 +131,8 @@ def test_a_question_is_a_text(question: object) -> None:
         with pytest.raises(UsageError) as caught:
             ask(sums(), question)  # type: ignore[arg-type]
         assert caught.value.code == "SL710"
+    with pytest.raises(UsageError, match=f"`{re.escape(str(question))}` asks about no operand"):
+        rules.schedule(sums()).explain(question)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", ["a\0.dl", "a" * 5000 + ".dl"])

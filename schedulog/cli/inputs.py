@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from schedulog.errors import DeviceError, UsageError
+from schedulog.errors import DeviceError
 from schedulog.facts.dtype import DType
 from schedulog.facts.graph import Graph
-from schedulog.scheduler.given import switches
+from schedulog.scheduler.given import check_known, known_switches
 from schedulog.scheduler.language.program import Program
 
 Value = TypeVar("Value")
-
-_SWITCHES = ("option", "default_limit")
-"""Relations whose first argument is the name of a switch; an option replaces the limit of its name."""
 
 _SHOWN = 8
 """Missing inputs that a message lists."""
@@ -49,28 +45,13 @@ def pairs(
 
 def check_options(program: Program, options: Iterable[str], where: str = "--set") -> None:
     """Refuse a switch that no rule asks about: it would change nothing. Raises UsageError SL706."""
-    known = switches(program, *_SWITCHES)
-    for name in options:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            help = f"did you mean {near[0]}?" if near else f"switches: {', '.join(known)}"
-            raise UsageError("SL706", f"no rule asks about `{name}`", where=where, help=help)
+    check_asked([program], options, where)
 
 
 def check_asked(programs: Sequence[Program], options: Iterable[str], where: str = "--set") -> None:
     """Refuse a switch that no rule of any program asks about. Raises UsageError SL706."""
-    for name in options:
-        refused = [error for error in (_refusal(p, name, where) for p in programs) if error is not None]
-        if refused and len(refused) == len(programs):
-            raise refused[0]
-
-
-def _refusal(program: Program, option: str, where: str) -> UsageError | None:
-    try:
-        check_options(program, [option], where)
-    except UsageError as error:
-        return error
-    return None
+    if programs:
+        check_known(known_switches(*programs), options, where)
 
 
 def read_array(path: str) -> NDArray[Any]:

@@ -128,11 +128,13 @@ def scheduled(
         graph = read_graph_file(path, given)
     request.assumed = graph.assumed
     with request.stage("schedule", f"scheduling {len(graph.nodes)} nodes"):
-        from schedulog.run import schedule
+        from schedulog.run import schedule_with, scheduler_of
 
-        run = schedule(graph, rules, engine, {"verify": 1} | options, refusals=request.refusals)
-    check_options(run.program, options)
-    return run
+        scheduler = scheduler_of(rules, engine)
+        check_options(scheduler.program, options)
+        return schedule_with(
+            scheduler, graph, (rules, ()), {"verify": 1} | options, refusals=request.refusals
+        )
 
 
 def _execute(run: Run, request: _Request) -> dict[str, Any]:

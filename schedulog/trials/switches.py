@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from schedulog.scheduler.given import least_values, switches
+from schedulog.scheduler.given import known_switches, least_values, switches
 from schedulog.scheduler.language.program import Program
 
 
@@ -16,7 +16,7 @@ def draw_options(program: Program, generator: Random) -> dict[str, int]:
     least = least_values(program)
     limits = set(switches(program, "default_limit"))
     found: dict[str, int] = {}
-    for name in switches(program, "option", "default_limit"):
+    for name in sorted(known_switches(program)):
         if name == "verify" or generator.random() < 0.6:
             continue
         lowest = least.get(name, 0)
