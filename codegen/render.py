@@ -154,7 +154,7 @@ class _Body:
             return [*pragma, *self.rows_loop(loop)]
         name, extent = loop.variable.name, c_text(loop.extent)
         head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++) {{"
-        return [*pragma, head, *_indent(self.lines(loop.body)), "}"]
+        return [*pragma, *_in_turn(loop.body), head, *_indent(self.lines(loop.body)), "}"]
 
     def rows_loop(self, loop: Loop) -> list[str]:
         name, extent = f"{loop.variable.name}_rows", c_text(loop.extent)
@@ -278,6 +278,16 @@ class _Body:
         if not computation.tests:
             return [line]
         return ["NOT_VECTORISED;", f"if ({self.values.all_of(computation.tests)}) {line}"]
+
+
+def _in_turn(body: Block) -> list[str]:
+    """A loop that adds floats to one accumulator has to stay a loop.
+
+    Where gcc 12 writes it out, it takes the additions for one group and loads that group from the wrong places unless they
+    ascend one by one. (Numbers that may be added in any order are not concerned.)
+    """
+    found = any(isinstance(s, Accumulate) and s.reduction.dtype.is_float for s in body.statements)
+    return ["#pragma GCC unroll 1"] if found else []
 
 
 def _stem(value: Value) -> str:

@@ -37,6 +37,7 @@ from schedulog.facts.node import Node, ReduceOp, bind, node, topological
 from schedulog.facts.ops import COMPARISON, Op
 from schedulog.facts.symbolic import Variable, bound_value
 from schedulog.facts.view import ViewStack
+from schedulog.run import schedule
 from schedulog.runtimes import c_compiler, default_device, default_note, device_names, devices, open_device
 from schedulog.runtimes.c import CDevice
 from schedulog.runtimes.c_cache import Cache
@@ -1151,3 +1152,23 @@ def test_an_interrupt_while_the_compiler_is_started_ends_it(
     finally:
         signal.signal(signal.SIGINT, before)
     assert [process.returncode for process in started] == [-signal.SIGKILL]
+
+
+@pytest.mark.parametrize(
+    ("shape", "flipped", "scalar"),
+    [
+        ((4, 4), 1, np.float32),
+        ((16, 2), 1, np.float64),
+        ((3, 8, 4), 2, np.float64),
+        ((20, 4, 4), 1, np.float32),
+    ],
+)
+def test_sums_that_do_not_ascend_take_every_element_once(
+    shape: tuple[int, ...], flipped: int, scalar: type[np.floating[Any]]
+) -> None:
+    """gcc 12 wrote short inner loops out and then took elements twice; whole numbers have sums without rounding."""
+    x = np.random.default_rng(0).integers(0, 100, shape).astype(scalar)
+    turned = build.flip(build.array(x), [axis == flipped for axis in range(len(shape))])
+    total = build.reduce("ADD", turned, tuple(range(len(shape))))
+    found = schedule(total).execute({}, "c")["out0"]
+    assert found.item() == x.sum()
