@@ -8,20 +8,19 @@ from typing import Final
 from schedulog.arguments import DEVICE, name_of
 from schedulog.errors import DeviceError
 from schedulog.facts import build
-from schedulog.facts.device_name import DEFAULT, file_device, file_path, is_file, parts, spelled
+from schedulog.facts.device_name import DEFAULT, SPELLED, file_device, file_path, is_file, parts, spelled
 from schedulog.facts.file_buffer import open_file_buffer, unopened
 from schedulog.facts.node import Node
 from schedulog.facts.ops import Op
 from schedulog.origin import caller
 from schedulog.pending import perform
 
-_SPELLED: Final = "default"
 _HOST: Final = "cpu"
 
 
 def shown_device(device: str) -> str:
     """A device as users read it."""
-    return device or _SPELLED
+    return device or SPELLED
 
 
 def known_device(name: str) -> str:
@@ -32,7 +31,7 @@ def known_device(name: str) -> str:
     from schedulog.runtimes import device_names
 
     kind, instance = parts(name_of("device", name, DEVICE))
-    if name in (DEFAULT, _SPELLED):
+    if name in (DEFAULT, SPELLED):
         return DEFAULT
     if is_file(name):
         if not file_path(name):
@@ -40,7 +39,7 @@ def known_device(name: str) -> str:
         return file_device(os.path.abspath(file_path(name)))
     if kind not in (*device_names(), _HOST) or (instance and not instance.isdecimal()):
         raise DeviceError("SL500", f"there is no device `{name}`", where=caller(),
-                          help=f"devices: {', '.join((_SPELLED, _HOST, *device_names()))}, and `c:1` for another c")  # fmt: skip
+                          help=f"devices: {', '.join((SPELLED, _HOST, *device_names()))}, and `c:1` for another c")  # fmt: skip
     return spelled(f"{kind}:{instance}") if instance else kind
 
 

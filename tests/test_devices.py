@@ -156,10 +156,10 @@ def test_operands_on_two_devices_are_refused() -> None:
 
 def test_the_way_out_of_two_devices_leads_out(tmp_path: Path) -> None:
     path = tmp_path / "numbers"
-    path.write_bytes(np.float32([5, 6]).tobytes())
+    path.write_bytes(np.array([5, 6], np.float32).tobytes())
     places = {
-        "numpy:1": Tensor(np.float32([1, 2]), device="numpy:1"),
-        "default": Tensor(np.float32([3, 4])),
+        "numpy:1": Tensor(np.array([1, 2], np.float32), device="numpy:1"),
+        "default": Tensor(np.array([3, 4], np.float32)),
         "file": open_file(path, np.float32),
     }
     for one, other in permutations(places.values(), 2):
