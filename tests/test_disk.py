@@ -337,7 +337,7 @@ def test_one_file_by_two_names_is_one_file(tmp_path: Path) -> None:
     new = build.array(np.zeros(4, np.float32), "", "numpy")
     for name in (other, link, tmp_path / "." / "numbers"):
         both = [build.copy(on_disk(name, float32, 4), "numpy"), build.assign(on_disk(path, float32, 4), new)]
-        error = refused("SL545", lambda both=both: schedule(both).load("numpy"))  # type: ignore[misc]
+        error = refused("SL545", lambda both=both: schedule(both).load("numpy"))
         assert error.message == f"{path} is changed, and used as other memory too"
     assert np.fromfile(path, np.float32).tolist() == [0, 1, 2, 3]
 
