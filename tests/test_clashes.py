@@ -72,7 +72,7 @@ def test_facts() -> None:
 
 
 def test_of_the_shipped_rules_few_are_looked_at_again() -> None:
-    few = {"home": 1, "last_assign": 1, "onto": 1, "owner": 1, "runs_on": 1, "target": 1}
+    few = {"home": 1, "last_assign": 1, "onto": 1, "owner": 1, "ready": 1, "runs_on": 1, "target": 1}
     assert stratify(load_program(["classic"])).keys == few
 
 

@@ -254,7 +254,7 @@ def test_pydatalog_itself_derives_the_rows_that_sqlite_does(packs: tuple[str, ..
         "ask": [written(name) for name in asked],
     }
     found = ask(given)
-    assert sum(map(bool, found.values())) > 20
+    assert sum(map(bool, found.values())) >= 20
     for name in asked:
         assert sorted(map(repr, found[written(name)])) == sorted(map(repr, rows(name))), name
 
