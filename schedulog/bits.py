@@ -48,7 +48,7 @@ def settle_over(n: Node) -> None:
 
     What was read of it before them, perhaps the node's own tensor, is then a value of its own.
     """
-    compute(PENDING.overwriting(_memory(n).arg))
+    compute(PENDING.overwriting(memory_under(n).arg))
 
 
 def overwrite(tensor: Waiting, write: Node) -> None:
@@ -73,13 +73,13 @@ def written_bits(n: Node) -> Node:
     while n is not found.memory:
         chain.append(n)
         n = n.src[0]
-    n = build.buffer(_memory(n).arg, n.shape)
+    n = build.buffer(memory_under(n).arg, n.shape)
     for step in reversed(chain):
         n = build.view(n, step.arg, step.label) if step.op is Op.VIEW else bits_of(n, step.dtype, step.label)
     return n
 
 
-def _memory(n: Node) -> Node:
+def memory_under(n: Node) -> Node:
     """The BUFFER under looks, and under what assigns wrote to it."""
     while n.op is not Op.BUFFER:
         n = n.src[0]
@@ -100,9 +100,9 @@ def refuse_part(n: Node, moved: bool, part: bool) -> None:
     Raises GraphError SL228 for a `part`, which indexing has taken out of a tensor, and for what is `moved` and another look
     at memory.
     """
-    memory = n.base
     if not moved:
         return
+    memory = n.base
     if part:
         whole = False
     elif shows_bits(n):

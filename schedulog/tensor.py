@@ -16,6 +16,7 @@ from schedulog.bits import (
     bits_of,
     in_memory,
     is_bits,
+    memory_under,
     overwrite,
     refuse_detached,
     refuse_part,
@@ -196,10 +197,7 @@ class Tensor(Movements):
             self.node = written_bits(self.node)
             return
         if value is None:
-            memory = self.node
-            while memory.op is not Op.BUFFER:
-                memory = memory.src[0]
-            self.node = build.buffer(memory.arg, self.shape)
+            self.node = build.buffer(memory_under(self.node).arg, self.shape)
         else:
             self.detached, self.bits = self.bits, False
             self.node = _kept(value, self.shape, self.node.device)
@@ -321,15 +319,18 @@ class Tensor(Movements):
         Raises GraphError SL228 for a part or another look of a tensor, as in `t[1][2] = x`: it would be lost on that tensor.
         """
         with PENDING.turn:
-            refuse_file(self.node)
-            refuse_part(self.node, self.moved, self.part)
             memory = self._place()
             write = placed("setitem", lambda label: self._written(memory, key, value, label))
             if write.size:
                 overwrite(self, write)
 
     def _place(self) -> Node:
-        """The memory that is written to. An assign to it that waits is done first, whoever it was made through."""
+        """The memory that is written to. An assign to it that waits is done first, whoever it was made through.
+
+        Raises what a write is refused with.
+        """
+        refuse_file(self.node)
+        refuse_part(self.node, self.moved, self.part)
         if self.bits:
             settle_over(self.node)
         refuse_detached(self.detached)
@@ -352,8 +353,6 @@ class Tensor(Movements):
         Raises GraphError SL228 for a part or another look of a tensor: writing to it would be lost on that tensor.
         """
         with PENDING.turn:
-            refuse_file(self.node)
-            refuse_part(self.node, self.moved, self.part)
             place = self._place()
             write = placed(
                 "assign", lambda label: build.assign(place, fitted(value, self.shape, place), label)

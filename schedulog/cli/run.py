@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from schedulog.cli.inputs import check_given, check_options, pairs, random_inputs, read_array
+from schedulog.cli.inputs import check_given, pairs, random_inputs, read_array
 from schedulog.cli.output import print_json, print_table, working
 from schedulog.cli.source import Bindings, Constants, Dims, Shapes, bindings, read_graph_file, tell_assumed
 from schedulog.errors import SchedulogError, shown
+from schedulog.scheduler.given import check_known
 from schedulog.scheduler.units import size_text
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def scheduled(
         from schedulog.run import schedule_with, scheduler_of
 
         scheduler = scheduler_of(rules, engine)
-        check_options(scheduler.program, options)
+        check_known(scheduler.switches, options, "--set")
         return schedule_with(
             scheduler, graph, (rules, ()), {"verify": 1} | options, refusals=request.refusals
         )
